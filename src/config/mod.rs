@@ -1,0 +1,1 @@
+//! Where things are on this machine, and the key map.

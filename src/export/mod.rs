@@ -1,0 +1,1 @@
+//! Writers of what leaves the program: predictions, JSON lines.

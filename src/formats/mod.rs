@@ -1,0 +1,1 @@
+//! Bytes to trajectories: one table of formats, detection by content, tolerant decoders.

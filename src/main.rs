@@ -1,0 +1,3 @@
+//! The `trajscope` binary: a thin shell over the library.
+
+fn main() {}

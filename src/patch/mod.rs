@@ -1,0 +1,1 @@
+//! Candidate patches: parsing, normalising, comparing. Never fails as a whole.

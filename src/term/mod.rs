@@ -1,0 +1,1 @@
+//! The driver: terminal guard, event loop, frame pacing, effects.

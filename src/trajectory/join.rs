@@ -1,0 +1,156 @@
+//! Trajectories, predictions and reports of the same runs, brought together into issues with attempts.
+//!
+//! Pure: the files were read by `formats`; nothing here touches the disk.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Diagnostic, Outcome, SharedTrajectory};
+
+/// Name of an issue: the instance id, or a stand-in for trajectories that have none (one issue a file).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum IssueId {
+    /// `org__repo-NNN` and the like.
+    Instance(String),
+    /// No instance id anywhere: the file's path and record.
+    Unnamed(PathBuf, usize),
+}
+
+/// One prediction, as a predictions file holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prediction {
+    /// File it stands in.
+    pub path: PathBuf,
+    /// Instance.
+    pub instance_id: String,
+    /// `model_name_or_path`.
+    pub model: Option<String>,
+    /// `model_patch`, exact; `None` = null.
+    pub patch: Option<String>,
+}
+
+/// A per-instance or run-level evaluation report: only what it says about each instance.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunReport {
+    /// File it stands in.
+    pub path: PathBuf,
+    /// Is it about one instance (`report.json` of the harness) rather than a whole run?
+    pub per_instance: bool,
+    /// Outcome by instance id. Instances that are incomplete, pending or not mentioned are absent (unknown).
+    pub outcomes: BTreeMap<String, Outcome>,
+    /// Finer reason by instance id (`"empty patch"`, `"patch did not apply"`, `"error"`).
+    pub reasons: BTreeMap<String, String>,
+}
+
+/// A label and who says so.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Label {
+    /// The outcome.
+    pub outcome: Outcome,
+    /// The finer reason, if a report gives one.
+    pub reason: Option<String>,
+    /// The file that says so; `None` when unknown or when the trajectory itself carries it.
+    pub from: Option<PathBuf>,
+    /// Other sources that say something else (shown, never hidden).
+    pub contradicted_by: Vec<PathBuf>,
+}
+
+/// One attempt at an issue: a trajectory, or a prediction without one.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    /// Unique within the issue, short enough for a column: made from what differs between the attempts' paths, run
+    /// ids or records.
+    pub name: String,
+    /// The trajectory; `None` for a candidate patch that came without one.
+    pub trajectory: Option<SharedTrajectory>,
+    /// The prediction joined to it.
+    pub prediction: Option<Arc<Prediction>>,
+    /// Its label.
+    pub label: Label,
+}
+
+impl Attempt {
+    /// The candidate patch, exactly as on disk: the prediction's if there is one (it is what was evaluated), else
+    /// the trajectory's. `None` = nothing says.
+    pub fn patch(&self) -> Option<&str> {
+        let from_prediction = self.prediction.as_ref().map(|p| p.patch.as_deref().unwrap_or(""));
+        from_prediction.or_else(|| self.trajectory.as_ref().and_then(|t| t.patch.as_deref()))
+    }
+
+    /// `model_name_or_path` for an exported prediction: the prediction's, else the trajectory's model, else agent.
+    pub fn model_name(&self) -> Option<&str> {
+        let from_prediction = self.prediction.as_ref().and_then(|p| p.model.as_deref());
+        let trajectory = self.trajectory.as_ref();
+        from_prediction
+            .or_else(|| trajectory.and_then(|t| t.model.as_deref()))
+            .or_else(|| trajectory.and_then(|t| t.agent.as_deref()))
+    }
+}
+
+/// All attempts at one instance.
+#[derive(Debug, Clone)]
+pub struct Issue {
+    /// Which.
+    pub id: IssueId,
+    /// The attempts, in a stable order (path, then record).
+    pub attempts: Vec<Attempt>,
+}
+
+impl Issue {
+    /// The name shown and written: the instance id, or the file name for an unnamed one.
+    pub fn name(&self) -> String {
+        match &self.id {
+            IssueId::Instance(id) => id.clone(),
+            IssueId::Unnamed(path, record) => {
+                let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+                if *record == 0 { file.into_owned() } else { format!("{file}#{record}") }
+            }
+        }
+    }
+}
+
+/// What became of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileReport {
+    /// The file.
+    pub path: PathBuf,
+    /// Id of the format it was read as; `None` if it was not understood.
+    pub format: Option<&'static str>,
+    /// Why that format, or why none: one line.
+    pub reason: String,
+    /// Trajectories read from it.
+    pub trajectories: usize,
+    /// Remarks about the file as a whole (those of a trajectory are on the trajectory).
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Everything read from the paths given, not yet joined.
+#[derive(Debug, Clone, Default)]
+pub struct Dataset {
+    /// Every trajectory, in order of path and record.
+    pub trajectories: Vec<SharedTrajectory>,
+    /// Every prediction.
+    pub predictions: Vec<Arc<Prediction>>,
+    /// Every report.
+    pub reports: Vec<Arc<RunReport>>,
+    /// Every file looked at, understood or not.
+    pub files: Vec<FileReport>,
+}
+
+/// Brings trajectories, predictions and reports together: one [`Issue`] an instance, one [`Attempt`] a trajectory
+/// (or prediction without one).
+pub fn join(dataset: &Dataset) -> Vec<Issue> {
+    let mut issues: BTreeMap<IssueId, Vec<Attempt>> = BTreeMap::new();
+    for trajectory in &dataset.trajectories {
+        let id = match &trajectory.instance_id {
+            Some(id) => IssueId::Instance(id.clone()),
+            None => IssueId::Unnamed(trajectory.source.path.clone(), trajectory.source.record),
+        };
+        let label = Label { outcome: trajectory.outcome, ..Label::default() };
+        let name = trajectory.attempt.clone().unwrap_or_default();
+        let attempt = Attempt { name, trajectory: Some(Arc::clone(trajectory)), prediction: None, label };
+        issues.entry(id).or_default().push(attempt);
+    }
+    issues.into_iter().map(|(id, attempts)| Issue { id, attempts }).collect()
+}

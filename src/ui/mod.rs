@@ -1,0 +1,1 @@
+//! Draws `&State`. Knows ratatui, changes nothing.
