@@ -4,6 +4,20 @@
 //! Trajectory --render--> CriticText (segments) --engine: tokens, windows--> Scores (one reward an action)
 //! ```
 
+mod aggregate;
+pub mod display;
+pub mod fake;
+mod listing;
+mod profile;
+mod render;
+
+pub use aggregate::aggregate;
+pub use listing::Listing;
+pub use profile::{
+    Activation, Aggregate, CutPolicy, Head, Positions, Profile, ProfileError, Render, RenderKind, Scale, Wording,
+};
+pub use render::{ChatMlOptions, CompactOptions, ToolWording, VERSION as RENDER_VERSION, render};
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

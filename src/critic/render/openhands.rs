@@ -1,0 +1,241 @@
+//! A trajectory as the chat an OpenHands critic was trained on: native tool calls and results become plain text.
+//!
+//! What is decided here, beyond the conversion's own rules (`calls`, `tools`):
+//! - A run is *native* if it has tool descriptions or any native call. Other runs (SWE-agent 0.x, mini-swe-agent 1)
+//!   already speak in plain text: their messages are unchanged, and nothing is added to the system prompt.
+//! - Steps of role Meta, demonstrations and reasoning are not rendered: the critic was trained without them.
+//! - Several calls in one message become that many assistant turns, each followed by its result, in the order of
+//!   the results; the message's text goes with its first call. Calls without a result come after those with one.
+//!   The action's value is read at the *last* of its turns: at the end of the run that is the turn the reference
+//!   takes the score from.
+//! - The task given apart from the steps opens the conversation if no user message precedes the first action.
+//! - Turn 0 is what precedes the first action; action `k` and its observations are turn `k + 1`. Pinned are the
+//!   system messages and the first user message of turn 0.
+
+use std::ops::Range;
+
+use super::chatml::ChatMlOptions;
+use super::fill::fill;
+use super::{calls, python, tools};
+use crate::trajectory::{ActionIx, Role, Step, ToolCall, Trajectory};
+
+/// A turn of the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Message {
+    pub role: &'static str,
+    pub content: String,
+    pub turn: usize,
+    pub pinned: bool,
+    /// The action whose value is read at the end of this turn.
+    pub action: Option<ActionIx>,
+}
+
+impl Message {
+    pub fn new(role: &'static str, content: String) -> Self {
+        Self { role, content, turn: 0, pinned: false, action: None }
+    }
+
+    pub fn pinned(mut self) -> Self {
+        self.pinned = true;
+        self
+    }
+}
+
+/// The conversation and what it lacks.
+pub(super) fn convert(options: &ChatMlOptions, trajectory: &Trajectory) -> (Vec<Message>, Vec<String>) {
+    let action_steps = trajectory.action_steps();
+    let has_calls = action_steps.iter().filter_map(|&i| trajectory.steps.get(i)).any(|s| !s.calls.is_empty());
+    let mut builder = Builder {
+        options,
+        steps: &trajectory.steps,
+        native: has_calls || !trajectory.tools.is_empty(),
+        suffix: None,
+        n_actions: action_steps.len(),
+        messages: Vec::new(),
+        warnings: Vec::new(),
+        unanswered: Counted::default(),
+        raw_arguments: Counted::default(),
+        demos: 0,
+    };
+    builder.open(trajectory, action_steps.first().copied().unwrap_or(trajectory.steps.len()));
+    for (action, &at) in action_steps.iter().enumerate() {
+        if let Some(step) = trajectory.steps.get(at) {
+            builder.action(action, step, trajectory.observations(action));
+        }
+    }
+    builder.finish()
+}
+
+/// How often something happened, and the first action it happened at.
+#[derive(Debug, Default)]
+struct Counted {
+    n: usize,
+    first: ActionIx,
+}
+
+impl Counted {
+    fn add(&mut self, action: ActionIx) {
+        if self.n == 0 {
+            self.first = action;
+        }
+        self.n += 1;
+    }
+
+    /// `"3 calls"`, `"1 call"`.
+    fn calls(&self) -> String {
+        format!("{} tool call{} (first: action {})", self.n, if self.n == 1 { "" } else { "s" }, self.first + 1)
+    }
+}
+
+struct Builder<'a> {
+    options: &'a ChatMlOptions,
+    steps: &'a [Step],
+    native: bool,
+    /// Appended to system messages.
+    suffix: Option<String>,
+    n_actions: usize,
+    messages: Vec<Message>,
+    warnings: Vec<String>,
+    unanswered: Counted,
+    raw_arguments: Counted,
+    demos: usize,
+}
+
+impl Builder<'_> {
+    /// Everything before the first action.
+    fn open(&mut self, trajectory: &Trajectory, first_action: usize) {
+        if !trajectory.tools.is_empty() {
+            self.suffix = Some(tools::suffix(&self.options.tools, &trajectory.tools, &mut self.warnings));
+        } else if self.native {
+            self.warnings.push(
+                "the run has no tool descriptions: the system prompt lacks the part that lists the tools".to_owned(),
+            );
+        } else {
+            self.warnings.push(
+                "the run has no tool descriptions and no native tool calls: its messages are given unchanged, the \
+                 critic was trained on OpenHands' form of calls"
+                    .to_owned(),
+            );
+        }
+        for step in self.steps.iter().take(first_action) {
+            self.context(step, 0, None);
+        }
+        if !self.messages.iter().any(|m| m.role == "user") {
+            match &trajectory.task {
+                Some(task) => self.messages.push(Message::new("user", task.clone())),
+                None => self.warnings.push("the run does not tell its task: the critic cannot know it".to_owned()),
+            }
+        }
+        let first_user = self.messages.iter().position(|m| m.role == "user");
+        for (i, message) in self.messages.iter_mut().enumerate() {
+            message.pinned = message.role == "system" || Some(i) == first_user;
+        }
+    }
+
+    /// A step that is not an action. `call` is the call a tool step answers.
+    fn context(&mut self, step: &Step, turn: usize, call: Option<&ToolCall>) {
+        if step.is_demo {
+            self.demos += 1;
+            return;
+        }
+        let (role, content) = match step.role {
+            Role::System => ("system", format!("{}{}", step.text, self.suffix.as_deref().unwrap_or_default())),
+            Role::Tool if self.native => {
+                let known = |name: &&str| !name.is_empty();
+                let name = step.tool_name.as_deref().filter(known).or(call.map(|c| c.name.as_str()).filter(known));
+                let name = name.unwrap_or(&self.options.unnamed_tool);
+                ("user", fill(&self.options.tool_result, &[("name", name), ("content", &step.text)]))
+            }
+            Role::User | Role::Tool => ("user", step.text.clone()),
+            Role::Assistant | Role::Meta => return,
+        };
+        self.messages.push(Message { turn, ..Message::new(role, content) });
+    }
+
+    /// An action and its observations.
+    fn action(&mut self, action: ActionIx, step: &Step, observations: Range<usize>) {
+        let turn = action + 1;
+        let observations = self.steps.get(observations).unwrap_or_default();
+        let answers = pair(&step.calls, observations);
+        let is_last = turn == self.n_actions;
+        let mut pending: Vec<usize> = (0..step.calls.len()).collect();
+        let mut last_turn = None;
+        if step.calls.len() <= 1 {
+            last_turn = Some(self.assistant(action, step, pending.pop()));
+        }
+        for (observation, answer) in observations.iter().zip(&answers) {
+            let now: Vec<usize> = match answer {
+                Some(call) => vec![*call],
+                None if matches!(observation.role, Role::User | Role::System) && !observation.is_demo => {
+                    pending.iter().copied().filter(|c| !answers.contains(&Some(*c))).collect()
+                }
+                None => Vec::new(),
+            };
+            for call in now.into_iter().filter(|c| pending.contains(c)) {
+                last_turn = Some(self.assistant(action, step, Some(call)));
+            }
+            pending.retain(|c| Some(*c) != *answer);
+            self.context(observation, turn, answer.and_then(|c| step.calls.get(c)));
+        }
+        for call in pending {
+            last_turn = Some(self.assistant(action, step, Some(call)));
+        }
+        if !is_last {
+            (0..step.calls.len()).filter(|c| !answers.contains(&Some(*c))).for_each(|_| self.unanswered.add(action));
+        }
+        if let Some(message) = last_turn.and_then(|i| self.messages.get_mut(i)) {
+            message.action = Some(action);
+        }
+    }
+
+    /// An assistant turn with the call of that index; returns its place.
+    fn assistant(&mut self, action: ActionIx, step: &Step, call: Option<usize>) -> usize {
+        let content = match call.and_then(|c| step.calls.get(c)) {
+            None => step.text.clone(),
+            Some(tool_call) => {
+                let (text, as_written) = calls::call_text(tool_call);
+                if as_written {
+                    self.raw_arguments.add(action);
+                }
+                let said = if call == Some(0) { step.text.as_str() } else { "" };
+                python::lstrip(&format!("{said}\n\n{text}")).to_owned()
+            }
+        };
+        self.messages.push(Message { turn: action + 1, ..Message::new("assistant", content) });
+        self.messages.len() - 1
+    }
+
+    fn finish(mut self) -> (Vec<Message>, Vec<String>) {
+        if self.unanswered.n > 0 {
+            self.warnings.push(format!("{} got no result in the file", self.unanswered.calls()));
+        }
+        if self.raw_arguments.n > 0 {
+            let calls = self.raw_arguments.calls();
+            self.warnings.push(format!("the arguments of {calls} are not a JSON object: given as they were written"));
+        }
+        if self.demos > 0 {
+            let plural = if self.demos == 1 { "" } else { "s" };
+            self.warnings.push(format!("{} demonstration message{plural} not given to the critic", self.demos));
+        }
+        (self.messages, self.warnings)
+    }
+}
+
+/// For each observation the index of the call it answers: by id (the first call of that id that is still open), or,
+/// without an id, by tool name, or the first open call.
+fn pair(calls: &[ToolCall], observations: &[Step]) -> Vec<Option<usize>> {
+    let mut open: Vec<usize> = (0..calls.len()).collect();
+    let mut find = |observation: &Step| {
+        if observation.role != Role::Tool || observation.is_demo {
+            return None;
+        }
+        let fits = |call: &ToolCall| match (observation.call_id.as_deref(), observation.tool_name.as_deref()) {
+            (Some(id), _) if !id.is_empty() => call.id == id,
+            (_, Some(name)) if !name.is_empty() => call.name == name,
+            _ => true,
+        };
+        let at = open.iter().position(|&c| calls.get(c).is_some_and(fits))?;
+        Some(open.remove(at))
+    };
+    observations.iter().map(&mut find).collect()
+}
