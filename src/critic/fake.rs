@@ -51,13 +51,11 @@ impl FakeCritic {
     pub fn new(profile: &Profile, rewards: impl IntoIterator<Item = Option<f64>>) -> Self {
         let info = CriticInfo {
             id: "fake".to_owned(),
-            profile: profile.id.clone(),
             device: "none".to_owned(),
             dtype: "none".to_owned(),
             fingerprint: "0000000000000000".to_owned(),
-            max_tokens: profile.max_tokens,
             note: format!("scripted for a test; {}", profile.note()),
-            path: None,
+            ..CriticInfo::of_profile(profile)
         };
         let (failures, gates) = Default::default();
         Self { info, profile: profile.clone(), rewards: rewards.into_iter().collect(), failures, gates }

@@ -126,7 +126,7 @@ impl Drop {
 }
 
 /// Who made a score: everything needed to say what a number is.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct CriticInfo {
     /// Name on screen and in JSON (`"critic-mini"`, the model folder's name).
     pub id: String,
@@ -142,8 +142,29 @@ pub struct CriticInfo {
     pub max_tokens: usize,
     /// One line on whose words and scale these are (`"own wording of the tool text; raw regression output"`).
     pub note: String,
+    /// Range, discount and meaning of the number, from the profile.
+    pub scale: Scale,
+    /// Whose words the fixed parts of the rendered text are.
+    pub wording: Wording,
+    /// Smallest fall of the reward that counts as a drop, from the profile.
+    pub drop_threshold: f64,
     /// Folder of the model; `None` for the embedded one.
     pub path: Option<PathBuf>,
+}
+
+impl CriticInfo {
+    /// All that the profile says; model, device and fingerprint are the caller's to fill in.
+    pub fn of_profile(profile: &Profile) -> Self {
+        Self {
+            profile: profile.id.clone(),
+            max_tokens: profile.max_tokens,
+            note: profile.note(),
+            scale: profile.scale.clone(),
+            wording: profile.render.wording,
+            drop_threshold: profile.drop_threshold,
+            ..Self::default()
+        }
+    }
 }
 
 /// Set from any thread; looked at between chunks of work.

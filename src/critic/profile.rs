@@ -85,10 +85,11 @@ impl RenderKind {
 }
 
 /// Whose words the fixed parts of the rendered text are (a critic trained on other words may score differently).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Default, Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wording {
     /// Written for trajscope after the structure of the text the critic was trained with.
+    #[default]
     Own,
     /// The text of the critic's authors, imported by the user.
     Authors,
@@ -215,7 +216,7 @@ impl CutPolicy {
 }
 
 /// `[scale]`: what the number means.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Default, Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scale {
     /// The nominal range `[low, high]`, used for colours and charts only; rewards are never clamped to it.
