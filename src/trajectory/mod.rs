@@ -34,6 +34,15 @@ pub struct Source {
     pub span: ByteSpan,
 }
 
+/// Names one trajectory among all that are loaded: what requests and results are matched by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TrajectoryKey {
+    /// The file.
+    pub path: PathBuf,
+    /// 0-based record in it.
+    pub record: usize,
+}
+
 /// Who speaks in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -220,6 +229,11 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
+    /// Its name among all that are loaded.
+    pub fn key(&self) -> TrajectoryKey {
+        TrajectoryKey { path: self.source.path.clone(), record: self.source.record }
+    }
+
     /// Indices into `steps` of the actions, in order: entry `i` is action `i`.
     pub fn action_steps(&self) -> Vec<usize> {
         self.steps.iter().enumerate().filter_map(|(i, s)| s.is_action().then_some(i)).collect()

@@ -1,0 +1,91 @@
+//! Everything that can happen to the state. The driver turns terminal events, results of the loader, the critic
+//! and the other workers into these; `update` is the only reader.
+
+use crate::critic::{ActionScore, CriticInfo, CriticInput, Profile, ScoreError, Scores};
+use crate::trajectory::{Dataset, TrajectoryKey};
+
+use super::highlight::HighlightedRow;
+use super::key::KeyInput;
+
+/// One thing that happened.
+#[derive(Debug, Clone)]
+pub enum Msg {
+    /// A key was pressed (repeats count, releases do not).
+    Key(KeyInput),
+    /// Text was pasted; only prompts take it.
+    Paste(String),
+    /// The terminal has this size in columns and rows.
+    Resize(u16, u16),
+    /// One more file was read: what it holds, as a data set of its own (with its one [`FileReport`]).
+    ///
+    /// [`FileReport`]: crate::trajectory::FileReport
+    FileLoaded(Box<Dataset>),
+    /// Every file was read: the whole data set in its final, deterministic order. Replaces what
+    /// [`Msg::FileLoaded`] brought so far.
+    Loaded(Box<Dataset>),
+    /// The critic is open and takes requests. The profile says what its numbers mean.
+    CriticReady(Box<CriticInfo>, Box<Profile>),
+    /// The critic could not be opened, or died: one line for a person.
+    CriticFailed(String),
+    /// One reward of a trajectory that is being scored.
+    Partial {
+        /// The trajectory.
+        key: TrajectoryKey,
+        /// Generation of the request.
+        generation: u64,
+        /// The reward.
+        score: ActionScore,
+    },
+    /// A trajectory is scored.
+    Done {
+        /// The trajectory.
+        key: TrajectoryKey,
+        /// Generation of the request.
+        generation: u64,
+        /// All rewards.
+        scores: Box<Scores>,
+    },
+    /// A trajectory could not be scored.
+    Failed {
+        /// The trajectory.
+        key: TrajectoryKey,
+        /// Generation of the request.
+        generation: u64,
+        /// Why.
+        error: ScoreError,
+    },
+    /// The critic's input for a trajectory, as asked for by [`Effect::Inspect`](super::Effect::Inspect).
+    Inspected {
+        /// The trajectory.
+        key: TrajectoryKey,
+        /// Generation of the request.
+        generation: u64,
+        /// The input, or why there is none.
+        input: Result<Box<CriticInput>, ScoreError>,
+    },
+    /// Syntax classes for the rows of a diff, as asked for by [`Effect::Highlight`](super::Effect::Highlight).
+    Highlighted {
+        /// Id of the request.
+        id: String,
+        /// Classes of some or all rows; a request may be answered in parts.
+        rows: Vec<HighlightedRow>,
+    },
+    /// Predictions were written.
+    ExportDone {
+        /// Where.
+        path: String,
+        /// How many.
+        written: usize,
+    },
+    /// Predictions were not written; nothing on disk changed.
+    ExportFailed {
+        /// Where they should have gone.
+        path: String,
+        /// The file is already there and `overwrite` was not set: the person is asked.
+        exists: bool,
+        /// One line for a person.
+        error: String,
+    },
+    /// Something the driver has to say (a warning of the start, a configuration that was not understood).
+    Note(String),
+}
