@@ -1,7 +1,7 @@
 //! Everything that can happen to the state. The driver turns terminal events, results of the loader, the critic
 //! and the other workers into these; `update` is the only reader.
 
-use crate::critic::{ActionScore, CriticInfo, CriticInput, Profile, ScoreError, Scores};
+use crate::critic::{ActionScore, CriticInfo, CriticInput, ScoreError, Scores};
 use crate::trajectory::{Dataset, TrajectoryKey};
 
 use super::highlight::HighlightedRow;
@@ -23,8 +23,8 @@ pub enum Msg {
     /// Every file was read: the whole data set in its final, deterministic order. Replaces what
     /// [`Msg::FileLoaded`] brought so far.
     Loaded(Box<Dataset>),
-    /// The critic is open and takes requests. The profile says what its numbers mean.
-    CriticReady(Box<CriticInfo>, Box<Profile>),
+    /// The critic is open and takes requests.
+    CriticReady(Box<CriticInfo>),
     /// The critic could not be opened, or died: one line for a person.
     CriticFailed(String),
     /// One reward of a trajectory that is being scored.
