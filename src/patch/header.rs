@@ -35,16 +35,14 @@ pub(super) fn unquote(raw: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Path of a `--- ` or `+++ ` line, without its prefix; `None` for `/dev/null`. A tab ends the path (git writes one
+/// Path of a `--- ` or `+++ ` line, without its prefix; `None` for `/dev/null` and for nothing. A tab ends the path (git writes one
 /// after a path with blanks, diff writes one before the time).
 pub(super) fn file_path(raw: &str, prefix: &str) -> Option<String> {
     let raw = raw.trim_end_matches('\r');
     let raw = if raw.starts_with('"') { raw.trim_end() } else { raw.split('\t').next().unwrap_or(raw) };
     let path = unquote(raw);
-    if path == "/dev/null" {
-        return None;
-    }
-    Some(path.strip_prefix(prefix).unwrap_or(&path).to_owned())
+    let stripped = path.strip_prefix(prefix).unwrap_or(&path);
+    (path != "/dev/null" && !stripped.is_empty()).then(|| stripped.to_owned())
 }
 
 /// Prefix of the old side.
