@@ -1,1 +1,27 @@
 //! Bytes to trajectories: one table of formats, detection by content, tolerant decoders.
+//!
+//! [`load`] walks the paths given, recognises each file by what is in it ([`FORMATS`]), decodes in parallel and
+//! returns a [`Dataset`](crate::trajectory::Dataset) in order of the paths. A file that is not understood is listed
+//! with the reason. Adding a format is one module with a `sniff` and a `decode` function, and one row in the table.
+#![warn(clippy::indexing_slicing, clippy::string_slice)]
+
+mod action;
+mod bytes;
+mod chat;
+mod document;
+mod field;
+mod json;
+mod labelled;
+mod load;
+mod mini;
+mod names;
+mod rows;
+mod sniff;
+mod sweagent;
+mod table;
+
+pub use document::{Document, Row, Shape};
+pub use load::{LoadedFile, load, load_bytes, recognise};
+pub use names::instance_of;
+pub use sniff::{Confidence, Match, Sniff};
+pub use table::{Decoded, FORMATS, Format, Input, Kind};

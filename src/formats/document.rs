@@ -1,0 +1,510 @@
+//! One file's bytes as a document: a JSON value, JSON lines, or something that is named and left alone.
+//!
+//! The extension is never trusted. Records of JSON lines are parsed one at a time, so a file of gigabytes never
+//! stands in memory as values.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::json::{self, Repairs};
+use crate::trajectory::{ByteSpan, Diagnostic, Severity};
+
+/// Records looked at to recognise a format.
+const HEAD_RECORDS: usize = 60;
+/// ... and bytes of them (always at least one record).
+const HEAD_BYTES: usize = 8 << 20;
+/// Bad records named one by one; more are counted.
+const NAMED_BAD_RECORDS: usize = 20;
+
+/// Outer form of a document.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shape {
+    /// One JSON value, boxed because it can be the whole file.
+    Value(Box<Value>),
+    /// JSON lines, or several values one behind the other: the spans of the records.
+    Lines(Vec<RecordSpan>),
+    /// Not JSON: what it is, in one clause.
+    Other(Cow<'static, str>),
+}
+
+/// Where a record of JSON lines lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordSpan {
+    /// Offset of its first byte.
+    pub start: usize,
+    /// Offset behind its last byte.
+    pub end: usize,
+    /// 1-based line of its first byte.
+    pub line: usize,
+}
+
+/// One value of a document that holds several.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    /// The value.
+    pub value: &'a Value,
+    /// 0-based number among the values.
+    pub record: usize,
+    /// Bytes in the decompressed file; empty when it is an element of a larger value.
+    pub span: ByteSpan,
+}
+
+/// A file's content, ready to be recognised and decoded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document<'a> {
+    /// The decompressed bytes.
+    pub bytes: &'a [u8],
+    /// Outer form.
+    pub shape: Shape,
+    /// The first values of JSON lines, for recognising.
+    pub head: Vec<Value>,
+    /// Remarks about the file as a whole.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Document<'a> {
+    /// Finds out what the bytes are.
+    pub fn read(bytes: &'a [u8]) -> Self {
+        let mut document =
+            Self { bytes, shape: Shape::Other(Cow::Borrowed("")), head: Vec::new(), diagnostics: vec![] };
+        let start = document.skip_prefix();
+        document.shape = document.find_shape(start);
+        if let Shape::Lines(spans) = &document.shape {
+            document.head = head_values(bytes, spans);
+        }
+        document
+    }
+
+    /// Skips a byte order mark, white space and NULs; says so where it matters.
+    fn skip_prefix(&mut self) -> usize {
+        let mut at = 0;
+        if self.bytes.starts_with(&[0xEF, 0xBB, 0xBF]) {
+            at = 3;
+            self.diagnostics
+                .push(Diagnostic::new(Severity::Info, "text.bom", "a byte order mark was skipped").at_byte(0));
+        }
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        let skipped = rest.iter().position(|b| !json::is_space(*b)).unwrap_or(rest.len());
+        if rest.get(..skipped).unwrap_or_default().contains(&0) {
+            let text = "NUL bytes before the first record were skipped (a killed writer leaves them)";
+            self.diagnostics.push(Diagnostic::new(Severity::Warning, "text.nul-run", text).at_byte(at as u64));
+        }
+        at + skipped
+    }
+
+    fn find_shape(&mut self, start: usize) -> Shape {
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        let Some(&first) = rest.first() else {
+            return Shape::Other(Cow::Borrowed(if self.bytes.is_empty() {
+                "empty file"
+            } else {
+                "nothing but white space"
+            }));
+        };
+        if let Some((value, len)) = json::strict_prefix(rest) {
+            let structured = value.is_object() || value.is_array();
+            let behind = rest.get(len..).unwrap_or_default();
+            if behind.iter().all(|b| json::is_space(*b)) {
+                return if structured { Shape::Value(Box::new(value)) } else { Shape::Other(scalar(&value)) };
+            }
+            // One line, one value: JSON lines. A value over several lines with more behind it: several documents, or
+            // garbage at the end.
+            let one_line = !rest.get(..len).unwrap_or_default().contains(&b'\n');
+            if one_line && (structured || value.is_null()) && self.mostly_lines(start) {
+                return Shape::Lines(line_spans(self.bytes, start));
+            }
+            if structured {
+                return self.several(start, value, len);
+            }
+        }
+        if self.mostly_lines(start) {
+            return Shape::Lines(line_spans(self.bytes, start));
+        }
+        if matches!(first, b'{' | b'[') { self.repaired(start) } else { Shape::Other(not_json(rest)) }
+    }
+
+    /// Do most of the first lines hold an object or a list each?
+    fn mostly_lines(&self, start: usize) -> bool {
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        let lines = rest.split(|b| *b == b'\n').filter(|l| l.iter().any(|b| !json::is_space(*b))).take(HEAD_RECORDS);
+        let (mut all, mut good, mut seen) = (0, 0, 0);
+        for line in lines {
+            all += 1;
+            seen += line.len();
+            let opens = line.iter().find(|b| !json::is_space(**b)).is_some_and(|b| matches!(b, b'{' | b'['));
+            let whole = opens && line_is_complete(line);
+            good += usize::from(whole || line.trim_ascii() == b"null");
+            if seen > HEAD_BYTES && all > 1 {
+                break;
+            }
+        }
+        all > 1 && good * 2 >= all
+    }
+
+    /// A value over several lines, and something behind it.
+    fn several(&mut self, start: usize, first: Value, len: usize) -> Shape {
+        let mut spans = Vec::new();
+        let (mut at, mut line) = (start, 1 + count_lines(self.bytes.get(..start)));
+        let mut end = start + len;
+        loop {
+            spans.push(RecordSpan { start: at, end, line });
+            let rest = self.bytes.get(end..).unwrap_or_default();
+            let gap = rest.iter().position(|b| !json::is_space(*b)).unwrap_or(rest.len());
+            let next = end + gap;
+            let Some((value, len)) = json::strict_prefix(self.bytes.get(next..).unwrap_or_default()) else {
+                if next < self.bytes.len() {
+                    let text = format!("{} bytes behind the last complete value were ignored", self.bytes.len() - next);
+                    let remark = Diagnostic::new(Severity::Warning, "json.trailing-garbage", text);
+                    self.diagnostics.push(remark.at_byte(next as u64));
+                }
+                break;
+            };
+            if !value.is_object() && !value.is_array() {
+                break;
+            }
+            line += count_lines(self.bytes.get(at..next));
+            at = next;
+            end = next + len;
+        }
+        if spans.len() == 1 { Shape::Value(Box::new(first)) } else { Shape::Lines(spans) }
+    }
+
+    /// One value that strict JSON refuses.
+    fn repaired(&mut self, start: usize) -> Shape {
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        match json::repair_prefix(rest) {
+            Ok(parsed) => {
+                let text = parsed.repairs.describe();
+                if !text.is_empty() {
+                    self.diagnostics.push(Diagnostic::new(Severity::Warning, "json.repaired", text));
+                }
+                if parsed.repairs.cut {
+                    let text = "the file ends inside a value: what is complete was read; run the writer again, or wait if \
+                                it is still writing";
+                    let remark = Diagnostic::new(Severity::Warning, "json.cut", text);
+                    self.diagnostics.push(remark.at_byte(self.bytes.len() as u64));
+                } else if rest.get(parsed.end..).unwrap_or_default().iter().any(|b| !json::is_space(*b)) {
+                    let text = format!("{} bytes behind the value were ignored", rest.len() - parsed.end);
+                    let remark = Diagnostic::new(Severity::Warning, "json.trailing-garbage", text);
+                    self.diagnostics.push(remark.at_byte((start + parsed.end) as u64));
+                }
+                Shape::Value(Box::new(parsed.value))
+            }
+            Err(error) => {
+                let at = start + error.at;
+                let line = 1 + count_lines(self.bytes.get(..at));
+                Shape::Other(Cow::Owned(format!("broken JSON: {} (line {line}, byte {at})", error.what)))
+            }
+        }
+    }
+
+    /// Calls `each` with every row: the records of JSON lines, the elements of a list, or the one object. Returns the
+    /// remarks about records that could not be read.
+    pub fn rows(&self, mut each: impl FnMut(Row<'_>)) -> Vec<Diagnostic> {
+        let mut reader = RowReader::default();
+        match &self.shape {
+            Shape::Value(value) => match value.as_ref() {
+                Value::Array(items) => {
+                    for (record, value) in items.iter().enumerate() {
+                        each(Row { value, record, span: ByteSpan::default() });
+                    }
+                }
+                value => each(Row { value, record: 0, span: ByteSpan { start: 0, len: self.bytes.len() as u64 } }),
+            },
+            Shape::Lines(spans) => {
+                for span in spans {
+                    reader.read(self.bytes, *span, &mut each);
+                }
+            }
+            Shape::Other(_) => {}
+        }
+        reader.finish()
+    }
+}
+
+/// Reads records of JSON lines and collects remarks.
+#[derive(Default)]
+struct RowReader {
+    values: usize,
+    nulls: Vec<usize>,
+    bad: usize,
+    repairs: Repairs,
+    /// `{"first key"` of the last good record: where to take up again behind a cut one.
+    opening: Option<Vec<u8>>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl RowReader {
+    fn read(&mut self, bytes: &[u8], span: RecordSpan, each: &mut impl FnMut(Row<'_>)) {
+        let text = bytes.get(span.start..span.end).unwrap_or_default();
+        let last = span.end >= bytes.len();
+        let mut at = 0;
+        loop {
+            let ahead = text.get(at..).unwrap_or_default();
+            let Some(gap) = ahead.iter().position(|b| !json::is_space(*b)) else {
+                return;
+            };
+            at += gap;
+            let rest = text.get(at..).unwrap_or_default();
+            let strict = json::strict_prefix(rest);
+            let (value, len) = match strict.map_or_else(|| self.repair(rest), Some) {
+                Some(read) => read,
+                None => match self.resume(rest) {
+                    Some(skip) => {
+                        let place = RecordSpan { start: span.start + at, ..span };
+                        self.bad_record(place, "a cut record was skipped up to the next one on the same line");
+                        at += skip;
+                        continue;
+                    }
+                    None => return self.refuse(RecordSpan { start: span.start + at, ..span }, rest, last),
+                },
+            };
+            let start = (span.start + at) as u64;
+            at += len;
+            self.give(value, ByteSpan { start, len: len as u64 }, span.line, each);
+        }
+    }
+
+    fn give(&mut self, value: Value, span: ByteSpan, line: usize, each: &mut impl FnMut(Row<'_>)) {
+        if value.is_null() {
+            self.nulls.push(line);
+            return;
+        }
+        if self.opening.is_none() {
+            let key = value.as_object().and_then(|o| o.keys().next());
+            self.opening = key.map(|k| format!("{{\"{k}\"").into_bytes());
+        }
+        each(Row { value: &value, record: self.values, span });
+        self.values += 1;
+    }
+
+    fn repair(&mut self, rest: &[u8]) -> Option<(Value, usize)> {
+        let parsed = json::repair_prefix(rest).ok().filter(|p| !p.repairs.cut)?;
+        self.repairs.add(&parsed.repairs);
+        Some((parsed.value, parsed.end))
+    }
+
+    /// Offset of the next complete record in a broken line.
+    fn resume(&self, rest: &[u8]) -> Option<usize> {
+        let opening = self.opening.as_deref()?;
+        let mut at = 1;
+        for _try in 0..64 {
+            let ahead = rest.get(at..)?;
+            let found = ahead.windows(opening.len()).position(|w| w == opening)?;
+            at += found;
+            if json::strict_prefix(rest.get(at..)?).is_some() {
+                return Some(at);
+            }
+            at += 1;
+        }
+        None
+    }
+
+    fn refuse(&mut self, span: RecordSpan, rest: &[u8], last: bool) {
+        let opens = matches!(rest.first(), Some(b'{' | b'['));
+        let cut = opens && json::repair_prefix(rest).is_ok_and(|p| p.repairs.cut);
+        let text = match (cut, last) {
+            (true, true) => "the last record is incomplete (the writer was killed or is still writing): it was skipped",
+            (true, false) => "a cut record was skipped",
+            (false, _) => "not a JSON record: the line was skipped",
+        };
+        self.bad_record(span, text);
+    }
+
+    fn bad_record(&mut self, span: RecordSpan, text: &str) {
+        self.bad += 1;
+        if self.bad <= NAMED_BAD_RECORDS {
+            let remark = Diagnostic::new(Severity::Warning, "json.bad-record", text);
+            self.diagnostics.push(remark.at_line(span.line).at_byte(span.start as u64));
+        }
+    }
+
+    fn finish(mut self) -> Vec<Diagnostic> {
+        if self.bad > NAMED_BAD_RECORDS {
+            let text = format!("{} records could not be read; the first {NAMED_BAD_RECORDS} are named", self.bad);
+            self.diagnostics.push(Diagnostic::new(Severity::Warning, "json.bad-records", text));
+        }
+        if let Some(first) = self.nulls.first() {
+            let n = self.nulls.len();
+            let text = format!("{n} null line{} skipped", if n == 1 { "" } else { "s" });
+            self.diagnostics.push(Diagnostic::new(Severity::Warning, "json.null-lines", text).at_line(*first));
+        }
+        if self.repairs.any() {
+            let text = self.repairs.describe();
+            self.diagnostics.push(Diagnostic::new(Severity::Warning, "json.repaired", text));
+        }
+        self.diagnostics
+    }
+}
+
+fn line_is_complete(line: &[u8]) -> bool {
+    json::strict_prefix(line.trim_ascii()).is_some_and(|(value, _)| value.is_object() || value.is_array())
+        || json::repair_prefix(line).is_ok_and(|p| !p.repairs.cut)
+}
+
+fn head_values(bytes: &[u8], spans: &[RecordSpan]) -> Vec<Value> {
+    let (mut head, mut seen) = (Vec::new(), 0);
+    for span in spans.iter().take(HEAD_RECORDS) {
+        let text = bytes.get(span.start..span.end).unwrap_or_default();
+        seen += text.len();
+        if seen > HEAD_BYTES && !head.is_empty() {
+            break;
+        }
+        let value = json::strict_prefix(text).map(|(value, _)| value);
+        let value = value.or_else(|| json::repair_prefix(text).ok().filter(|p| !p.repairs.cut).map(|p| p.value));
+        head.extend(value.filter(|v| !v.is_null()));
+    }
+    head
+}
+
+fn line_spans(bytes: &[u8], start: usize) -> Vec<RecordSpan> {
+    let mut spans = Vec::new();
+    let mut line = 1 + count_lines(bytes.get(..start));
+    let mut at = start;
+    for part in bytes.get(start..).unwrap_or_default().split(|b| *b == b'\n') {
+        if part.iter().any(|b| !json::is_space(*b)) {
+            spans.push(RecordSpan { start: at, end: at + part.len(), line });
+        }
+        at += part.len() + 1;
+        line += 1;
+    }
+    spans
+}
+
+fn count_lines(bytes: Option<&[u8]>) -> usize {
+    bytes.unwrap_or_default().iter().filter(|b| **b == b'\n').count()
+}
+
+fn scalar(value: &Value) -> Cow<'static, str> {
+    Cow::Borrowed(match value {
+        Value::String(_) => "a single JSON string, not an object or a list",
+        Value::Number(_) => "a single JSON number, not an object or a list",
+        Value::Bool(_) => "a single JSON boolean, not an object or a list",
+        _ => "a single JSON null, not an object or a list",
+    })
+}
+
+/// What text that is not JSON looks like.
+fn not_json(rest: &[u8]) -> Cow<'static, str> {
+    let head = String::from_utf8_lossy(rest.get(..4096.min(rest.len())).unwrap_or_default()).to_lowercase();
+    let head = head.trim_start();
+    let named = [
+        ("<!doctype html", "an HTML page, not a trajectory (a download that failed?)"),
+        ("<html", "an HTML page, not a trajectory (a download that failed?)"),
+        ("<?xml", "an XML document"),
+        ("diff --git", "a patch: predictions are read from preds.json or JSON lines"),
+        ("--- ", "a patch or a YAML document"),
+        ("# aider chat started at", "an aider chat history: not read yet"),
+        ("task metadata:", "a SWE-bench evaluation log: reports are read from report.json"),
+    ];
+    for (start, what) in named {
+        if head.starts_with(start) {
+            return Cow::Borrowed(what);
+        }
+    }
+    Cow::Borrowed("text that is not JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn rows(bytes: &[u8]) -> (Vec<Value>, Vec<Diagnostic>) {
+        let document = Document::read(bytes);
+        let mut values = Vec::new();
+        let mut diagnostics = document.rows(|row| values.push(row.value.clone()));
+        diagnostics.extend(document.diagnostics);
+        (values, diagnostics)
+    }
+
+    fn codes(diagnostics: &[Diagnostic]) -> Vec<&'static str> {
+        diagnostics.iter().map(|d| d.code).collect()
+    }
+
+    #[test]
+    fn shape_comes_from_content() {
+        assert!(matches!(Document::read(b"{\n \"a\": 1\n}\n").shape, Shape::Value(_)));
+        assert!(matches!(Document::read(b"{\"a\": 1}\n").shape, Shape::Value(_)));
+        assert!(matches!(Document::read(b"{\"a\": 1}\n{\"a\": 2}\n").shape, Shape::Lines(_)));
+        assert!(matches!(Document::read(b"[1]\n[2]\n").shape, Shape::Lines(_)));
+        let other = |bytes: &[u8]| match Document::read(bytes).shape {
+            Shape::Other(what) => what.into_owned(),
+            shape => panic!("{shape:?}"),
+        };
+        assert_eq!(other(b""), "empty file");
+        assert_eq!(other(b" \n"), "nothing but white space");
+        assert_eq!(other(b"\"x\""), "a single JSON string, not an object or a list");
+        assert!(other(b"<!DOCTYPE html><html>").starts_with("an HTML page"));
+        assert_eq!(other(b"hello\nworld"), "text that is not JSON");
+        assert!(other(b"{\n\"a\": }\n").starts_with("broken JSON: a JSON value was expected (line 2,"));
+    }
+
+    #[test]
+    fn pretty_values_one_behind_the_other_are_records() {
+        let (values, diagnostics) = rows(b"{\n\"a\": 1\n}\n{\n\"a\": 2\n}\n");
+        assert_eq!(values, [json!({"a": 1}), json!({"a": 2})]);
+        assert!(diagnostics.is_empty());
+    }
+
+    #[test]
+    fn trailing_garbage_is_ignored_with_a_remark() {
+        let (values, diagnostics) = rows(b"{\n\"a\": 1\n}\n}}");
+        assert_eq!(values, [json!({"a": 1})]);
+        assert_eq!(codes(&diagnostics), ["json.trailing-garbage"]);
+        assert_eq!(diagnostics[0].at.byte, Some(11));
+    }
+
+    #[test]
+    fn broken_records_are_skipped_and_placed() {
+        let (values, diagnostics) = rows(b"{\"a\": 1}\nnot json\n{\"a\": 2}\n\nnull\n{\"a\": 3}\n{\"a\": \"cu");
+        assert_eq!(values, [json!({"a": 1}), json!({"a": 2}), json!({"a": 3})]);
+        assert_eq!(codes(&diagnostics), ["json.bad-record", "json.bad-record", "json.null-lines"]);
+        assert_eq!(diagnostics[0].at.line, Some(2));
+        assert_eq!(diagnostics[1].at.line, Some(7));
+        assert!(diagnostics[1].message.starts_with("the last record is incomplete"));
+        assert_eq!(diagnostics[2].message, "1 null line skipped");
+    }
+
+    #[test]
+    fn spliced_and_cut_records_on_one_line_are_found() {
+        let (values, _) = rows(b"{\"a\": 1}{\"a\": 2}\n{\"a\": 3}\n");
+        assert_eq!(values, [json!({"a": 1}), json!({"a": 2}), json!({"a": 3})]);
+        let (values, diagnostics) = rows(b"{\"a\": 1}\n{\"a\": \"cut{\"a\": 3}\n{\"a\": 4}\n");
+        assert_eq!(values, [json!({"a": 1}), json!({"a": 3}), json!({"a": 4})]);
+        assert_eq!(codes(&diagnostics), ["json.bad-record"]);
+    }
+
+    #[test]
+    fn bom_crlf_and_nul_runs_are_skipped() {
+        let (values, diagnostics) = rows(b"\xEF\xBB\xBF{\"a\": 1}\r\n\0\0\0{\"a\": 2}\r\n");
+        assert_eq!(values, [json!({"a": 1}), json!({"a": 2})]);
+        assert_eq!(codes(&diagnostics), ["text.bom"]);
+    }
+
+    #[test]
+    fn spans_point_at_the_record() {
+        let bytes = b"\n{\"a\": 1}\n  {\"a\": 2}\n";
+        let document = Document::read(bytes);
+        let mut spans = Vec::new();
+        document.rows(|row| spans.push(row.span));
+        let text = |s: ByteSpan| &bytes[s.start as usize..(s.start + s.len) as usize];
+        assert_eq!(spans.iter().map(|s| text(*s)).collect::<Vec<_>>(), [b"{\"a\": 1}", b"{\"a\": 2}"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>) {
+            let document = Document::read(&bytes);
+            document.rows(|_| {});
+        }
+
+        #[test]
+        fn no_text_like_json_lines_panics(text in "([\\[\\]{}\",:a1\n ]|null|\\\\u){0,60}") {
+            let document = Document::read(text.as_bytes());
+            document.rows(|_| {});
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Instance ids and run names that only a path knows.
+
+use std::path::Path;
+
+/// Endings taken off a file name before it is tried as an instance id, longest first.
+const ENDINGS: [&str; 11] = [
+    ".traj.json",
+    ".trajectory.json",
+    "-diff.txt",
+    ".traj",
+    ".pred",
+    ".patch",
+    ".diff",
+    ".jsonl.gz",
+    ".jsonl",
+    ".json",
+    ".gz",
+];
+
+/// The instance id a path names: its file's stem, else the directory it lies in. `None` if neither looks like one.
+pub fn instance_of(path: &Path) -> Option<String> {
+    let file = path.file_name()?.to_str()?;
+    let stem = ENDINGS.iter().find_map(|e| file.strip_suffix(e)).unwrap_or(file);
+    let parent = path.parent().and_then(Path::file_name).and_then(|n| n.to_str());
+    [Some(stem), parent].into_iter().flatten().find(|name| looks_like_instance(name)).map(str::to_owned)
+}
+
+/// Does this look like `org__repo-NNN` and its kin (SWE-smith, SWE-bench-Pro, R2E-Gym)?
+pub fn looks_like_instance(name: &str) -> bool {
+    let Some((org, repo)) = name.split_once("__") else {
+        return false;
+    };
+    let plain = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b));
+    // Experiment directories of SWE-agent look alike but hold a temperature: `<config>__<model>__t-0.00__p-…`.
+    plain(org)
+        && plain(repo)
+        && !org.starts_with('.')
+        && repo.bytes().any(|b| b.is_ascii_digit())
+        && !["__t-", "__p-", "__c-", "___", "__install"].iter().any(|mark| repo.contains(mark))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instance_ids_come_from_file_then_directory() {
+        let of = |path: &str| instance_of(Path::new(path));
+        assert_eq!(of("a/django__django-11099.traj").as_deref(), Some("django__django-11099"));
+        assert_eq!(of("a/django__django-11099/run.traj.json").as_deref(), Some("django__django-11099"));
+        assert_eq!(
+            of("x/pydantic__pydantic.acb0f10f.pr_8316.traj").as_deref(),
+            Some("pydantic__pydantic.acb0f10f.pr_8316")
+        );
+        assert_eq!(of("gpt4__swe-bench__default__t-0.00__p-0.95__c-3.00__install-1/x.traj"), None);
+        assert_eq!(of("runs/output.jsonl"), None);
+        assert_eq!(of("runs/my__notes.json"), None);
+        assert_eq!(of("/"), None);
+    }
+}
