@@ -18,10 +18,14 @@ pub enum IssueId {
 }
 
 /// One prediction, as a predictions file holds it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Prediction {
     /// File it stands in.
     pub path: PathBuf,
+    /// 0-based number of the record in the file.
+    pub record: usize,
+    /// Name of the candidate among several for one instance in one file, where the file gives one.
+    pub candidate: Option<String>,
     /// Instance.
     pub instance_id: String,
     /// `model_name_or_path`.
@@ -41,6 +45,9 @@ pub struct RunReport {
     pub outcomes: BTreeMap<String, Outcome>,
     /// Finer reason by instance id (`"empty patch"`, `"patch did not apply"`, `"error"`).
     pub reasons: BTreeMap<String, String>,
+    /// Does it list the resolved instances of a run that was evaluated as a whole? Then an instance of the same run
+    /// that has a patch and is not named here is unresolved.
+    pub closed: bool,
 }
 
 /// A label and who says so.
@@ -57,7 +64,7 @@ pub struct Label {
 }
 
 /// One attempt at an issue: a trajectory, or a prediction without one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Attempt {
     /// Unique within the issue, short enough for a column: made from what differs between the attempts' paths, run
     /// ids or records.
@@ -68,6 +75,8 @@ pub struct Attempt {
     pub prediction: Option<Arc<Prediction>>,
     /// Its label.
     pub label: Label,
+    /// What was odd when it was put together (a second predictions file, a patch that differs from the trajectory's).
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Attempt {
@@ -149,7 +158,7 @@ pub fn join(dataset: &Dataset) -> Vec<Issue> {
         };
         let label = Label { outcome: trajectory.outcome, ..Label::default() };
         let name = trajectory.attempt.clone().unwrap_or_default();
-        let attempt = Attempt { name, trajectory: Some(Arc::clone(trajectory)), prediction: None, label };
+        let attempt = Attempt { name, trajectory: Some(Arc::clone(trajectory)), label, ..Attempt::default() };
         issues.entry(id).or_default().push(attempt);
     }
     issues.into_iter().map(|(id, attempts)| Issue { id, attempts }).collect()
