@@ -268,12 +268,7 @@ mod tests {
     fn an_empty_patch_is_not_a_missing_one() {
         let with = |patch: Option<&str>| {
             let trajectory = Trajectory { patch: patch.map(str::to_owned), ..Trajectory::default() };
-            let attempt = Attempt {
-                name: "1".to_owned(),
-                trajectory: Some(trajectory.into()),
-                prediction: None,
-                label: crate::trajectory::Label::default(),
-            };
+            let attempt = Attempt { name: "1".to_owned(), trajectory: Some(trajectory.into()), ..Attempt::default() };
             Facts::of(&attempt).badges
         };
         assert_eq!(with(None), [Badge::NoPatch]);
