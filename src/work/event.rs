@@ -1,0 +1,49 @@
+//! What the threads of this module have to say.
+
+use crate::critic::{ActionScore, CriticInfo, CriticInput, ScoreError, Scores};
+use crate::trajectory::TrajectoryKey;
+
+/// One thing that happened on another thread.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WorkEvent {
+    /// The critic is open and takes requests.
+    CriticReady(Box<CriticInfo>),
+    /// The critic could not be opened, or cannot go on: one line for a person. No request will be answered any more.
+    CriticFailed(String),
+    /// One reward of a trajectory that is being scored. After an interruption the rewards come again from the start.
+    Partial {
+        /// The trajectory.
+        key: TrajectoryKey,
+        /// Generation of the request.
+        generation: u64,
+        /// The reward.
+        score: ActionScore,
+    },
+    /// A trajectory is scored.
+    Done {
+        /// The trajectory.
+        key: TrajectoryKey,
+        /// Generation of the request.
+        generation: u64,
+        /// All rewards.
+        scores: Box<Scores>,
+    },
+    /// A trajectory could not be scored.
+    Failed {
+        /// The trajectory.
+        key: TrajectoryKey,
+        /// Generation of the request.
+        generation: u64,
+        /// Why.
+        error: ScoreError,
+    },
+    /// What the critic reads for a trajectory.
+    Inspected {
+        /// The trajectory.
+        key: TrajectoryKey,
+        /// Generation of the request.
+        generation: u64,
+        /// The input, or why there is none.
+        input: Result<Box<CriticInput>, ScoreError>,
+    },
+}
