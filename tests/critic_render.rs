@@ -3,7 +3,10 @@
 //! `fixtures/critic/expected.json` was computed by OpenHands' own conversion, Qwen2.5's chat template and tokenizer in
 //! Python (`fixtures/critic/make.py`); the readable texts are snapshots.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
+
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -38,7 +41,10 @@ struct Expected {
 }
 
 fn sha256(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect()
+    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").unwrap();
+        hex
+    })
 }
 
 fn text_of(value: &Json) -> String {
@@ -211,10 +217,10 @@ fn readable_texts() {
         for segment in &rendered.segments {
             let pin = if segment.pinned { " pinned" } else { "" };
             let value = segment.value.map_or_else(String::new, |v| format!(" action {} at {}", v.action, v.end));
-            shown += &format!("# turn {}{pin}{value}\n{}", segment.turn, segment.text);
+            write!(shown, "# turn {}{pin}{value}\n{}", segment.turn, segment.text).unwrap();
         }
         for warning in &rendered.warnings {
-            shown += &format!("# warning: {warning}\n");
+            writeln!(shown, "# warning: {warning}").unwrap();
         }
         insta::with_settings!({ snapshot_path => "fixtures/critic", prepend_module_to_snapshot => false, omit_expression => true }, {
             insta::assert_snapshot!(name, shown);

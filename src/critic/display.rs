@@ -31,9 +31,12 @@ pub fn format_change(from: Option<f64>, to: Option<f64>, decimals: usize) -> Str
 }
 
 /// Which of the ten colours a reward gets: bin 0 is the low end of the scale's range, 9 the high end; what lies
-/// outside gets the nearest end. `None` for an unscored one, which has no colour.
+/// outside gets the nearest end. `None` for an unscored one, which has no colour, and for a scale without a range.
 pub fn colour_bin(scale: &Scale, reward: Option<f64>) -> Option<u8> {
     let [low, high] = scale.range;
+    if low >= high {
+        return None;
+    }
     let share = (reward.filter(|r| r.is_finite())? - low) / (high - low);
     let bins = f64::from(COLOUR_BINS);
     Some((share * bins).floor().clamp(0.0, bins - 1.0) as u8)
@@ -81,6 +84,7 @@ mod tests {
         let bins: Vec<_> = [-3.0, 0.0, 0.0999, 0.1, 0.5, 0.95, 1.0, 7.0].map(|r| colour_bin(&scale(), Some(r))).into();
         assert_eq!(bins, [0, 0, 0, 1, 5, 9, 9, 9].map(Some));
         assert_eq!(colour_bin(&scale(), None), None);
+        assert_eq!(colour_bin(&Scale::default(), Some(0.5)), None);
         let wide = Scale { range: [-1.0, 1.0], ..scale() };
         assert_eq!(colour_bin(&wide, Some(0.0)), Some(5));
     }

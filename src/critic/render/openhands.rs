@@ -5,7 +5,8 @@
 //!   already speak in plain text: their messages are unchanged, and nothing is added to the system prompt.
 //! - Steps of role Meta, demonstrations and reasoning are not rendered: the critic was trained without them.
 //! - Several calls in one message become that many assistant turns, each followed by its result, in the order of
-//!   the results; the message's text goes with its first call. Calls without a result come after those with one.
+//!   the results; the message's text goes with its first call. A call without a result comes before the result of
+//!   a later one and before the next message that is no result.
 //!   The action's value is read at the *last* of its turns: at the end of the run that is the turn the reference
 //!   takes the score from.
 //! - The task given apart from the steps opens the conversation if no user message precedes the first action.
@@ -157,31 +158,30 @@ impl Builder<'_> {
         let turn = action + 1;
         let observations = self.steps.get(observations).unwrap_or_default();
         let answers = pair(&step.calls, observations);
-        let is_last = turn == self.n_actions;
-        let mut pending: Vec<usize> = (0..step.calls.len()).collect();
+        let is_unanswered = |call: usize| !answers.contains(&Some(call));
+        if turn < self.n_actions {
+            (0..step.calls.len()).filter(|c| is_unanswered(*c)).for_each(|_| self.unanswered.add(action));
+        }
         let mut last_turn = None;
+        // Calls that have no turn yet. A single call, or none, needs no result to be placed.
+        let mut pending: Vec<usize> = (0..step.calls.len()).collect();
         if step.calls.len() <= 1 {
             last_turn = Some(self.assistant(action, step, pending.pop()));
         }
         for (observation, answer) in observations.iter().zip(&answers) {
-            let now: Vec<usize> = match answer {
-                Some(call) => vec![*call],
-                None if matches!(observation.role, Role::User | Role::System) && !observation.is_demo => {
-                    pending.iter().copied().filter(|c| !answers.contains(&Some(*c))).collect()
-                }
-                None => Vec::new(),
-            };
-            for call in now.into_iter().filter(|c| pending.contains(c)) {
+            let is_message = matches!(observation.role, Role::User | Role::System) && !observation.is_demo;
+            let (now, later): (Vec<usize>, Vec<usize>) = pending.into_iter().partition(|&call| match answer {
+                Some(answered) => call == *answered || (call < *answered && is_unanswered(call)),
+                None => is_message && is_unanswered(call),
+            });
+            pending = later;
+            for call in now {
                 last_turn = Some(self.assistant(action, step, Some(call)));
             }
-            pending.retain(|c| Some(*c) != *answer);
             self.context(observation, turn, answer.and_then(|c| step.calls.get(c)));
         }
         for call in pending {
             last_turn = Some(self.assistant(action, step, Some(call)));
-        }
-        if !is_last {
-            (0..step.calls.len()).filter(|c| !answers.contains(&Some(*c))).for_each(|_| self.unanswered.add(action));
         }
         if let Some(message) = last_turn.and_then(|i| self.messages.get_mut(i)) {
             message.action = Some(action);

@@ -140,11 +140,13 @@ pub(super) fn repr_str(text: &str, out: &mut String) {
             c if !c.is_ascii() && is_printable(c) => out.push(c),
             c => {
                 let n = u32::from(c);
-                out.push_str(&match n {
-                    0..=0xff => format!("\\x{n:02x}"),
-                    0x100..=0xffff => format!("\\u{n:04x}"),
-                    _ => format!("\\U{n:08x}"),
-                });
+                let (mark, digits) = match n {
+                    0..=0xff => ('x', 2),
+                    0x100..=0xffff => ('u', 4),
+                    _ => ('U', 8),
+                };
+                out.extend(['\\', mark]);
+                out.extend((0..digits).rev().filter_map(|i| char::from_digit((n >> (4 * i)) & 0xf, 16)));
             }
         }
     }

@@ -12,7 +12,11 @@ use crate::trajectory::ToolSpec;
 #[serde(deny_unknown_fields)]
 pub struct ToolWording {
     /// Appended to every system message: `{functions}` is the list of the tools.
+    #[serde(default)]
     pub suffix: String,
+    /// Instead of `suffix`: a file beside the profile that holds it. Empty once the profile is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suffix_file: Option<String>,
     /// Begins a tool: `{n}` from 1, `{name}`, `{description}`.
     pub open: String,
     /// Introduces the parameters of a tool that has a parameter schema.
@@ -124,5 +128,38 @@ fn printed(value: &Value) -> String {
     match printed {
         Some(super::python::Printed::Other(text) | super::python::Printed::Str(text)) => text,
         None => json,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::critic::Profile;
+
+    fn wording() -> ToolWording {
+        Profile::by_id("openhands-32b").unwrap().render.chatml.clone().unwrap().tools
+    }
+
+    #[test]
+    fn a_schema_that_is_none_is_reported_and_the_tool_still_described() {
+        for (parameters, expected) in [("{\"type\"", "EOF"), ("[]", "expected an object"), ("7", "expected an object")]
+        {
+            let mut warnings = Vec::new();
+            let tool = ToolSpec { name: "t".into(), description: "does".into(), parameters: parameters.into() };
+            let text = suffix(&wording(), &[tool], &mut warnings);
+            assert!(text.contains("FUNCTION #1: t\n") && text.contains("takes no parameters"), "{text}");
+            assert_eq!(warnings.len(), 1);
+            assert!(warnings[0].contains(expected), "{warnings:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_tool_says_is_never_taken_for_a_place_to_fill() {
+        let schema = r#"{"properties": {"{need}": {"description": "{values} {n}", "enum": ["{list}"]}}}"#;
+        let tool =
+            ToolSpec { name: "{description}".into(), description: "{functions}".into(), parameters: schema.into() };
+        let text = suffix(&wording(), &[tool], &mut Vec::new());
+        assert!(text.contains("#1: {description}\nDescription: {functions}\n"), "{text}");
+        assert!(text.contains("(1) {need} (string, optional): {values} {n}\nAllowed values: `{list}`\n"), "{text}");
     }
 }
