@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
@@ -206,6 +207,55 @@ fn arguments_are_printed_as_python_prints_them() {
         let turn = rendered.segments.last().unwrap().text.clone();
         let call = turn.strip_prefix("<|im_start|>assistant\n").unwrap().strip_suffix("<|im_end|>\n").unwrap();
         assert_eq!(sha256(call), line.sha256, "{}: {}\n{call}", line.name, line.arguments);
+    }
+}
+
+/// Any step an agent's file might hold.
+fn any_step() -> impl Strategy<Value = Step> {
+    let role = prop_oneof![
+        Just(Role::System),
+        Just(Role::User),
+        Just(Role::Assistant),
+        Just(Role::Assistant),
+        Just(Role::Tool),
+        Just(Role::Tool),
+        Just(Role::Meta)
+    ];
+    let id = || prop::option::of(prop_oneof![Just(String::new()), "[ab]"]);
+    let arguments = prop_oneof![Just(String::new()), Just("{\"k\": [1.0, null]}".to_owned()), "\\PC{0,12}"];
+    let call = ("[ab]", "[xy]", arguments).prop_map(|(id, name, arguments)| ToolCall { id, name, arguments });
+    let calls = prop::collection::vec(call, 0..4);
+    (role, "(\\PC|\\s|<\\|im_end\\|>){0,20}", calls, id(), id(), prop::bool::weighted(0.1)).prop_map(
+        |(role, text, calls, call_id, tool_name, is_demo)| {
+            let calls = if role == Role::Assistant { calls } else { Vec::new() };
+            Step { calls, call_id, tool_name, is_demo, ..Step::new(role, text) }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn any_trajectory_gets_one_value_an_action_and_loses_no_words(
+        steps in prop::collection::vec(any_step(), 0..14), task in prop::option::of("\\PC{1,9}"), has_tools: bool,
+    ) {
+        let tools = if has_tools { vec![ToolSpec { name: "x".into(), ..ToolSpec::default() }] } else { Vec::new() };
+        let trajectory = Trajectory { steps, task, tools, ..Trajectory::default() };
+        for profile in Profile::builtin() {
+            check_values(profile, &trajectory, &render(profile, &trajectory));
+        }
+        let rendered = render(openhands(), &trajectory);
+        let (text, mut from) = (rendered.text(), 0);
+        let n_calls: usize = trajectory.steps.iter().filter(|s| s.is_action()).map(|s| s.calls.len()).sum();
+        prop_assert!(text.matches("<function=").count() >= n_calls, "{text}");
+        for step in trajectory.steps.iter().filter(|s| !s.is_demo && s.role != Role::Meta) {
+            let words = step.text.trim_start();
+            if step.calls.len() > 1 {
+                // Results may change the order of its turns.
+                prop_assert!(text[from..].contains(words), "{words:?} is missing in {text}");
+            } else {
+                from += text[from..].find(words).map_or_else(|| panic!("{words:?} in {text}"), |at| at + words.len());
+            }
+        }
     }
 }
 

@@ -239,3 +239,134 @@ fn pair(calls: &[ToolCall], observations: &[Step]) -> Vec<Option<usize>> {
     };
     observations.iter().map(&mut find).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::critic::Profile;
+
+    fn assistant(text: &str, calls: &[(&str, &str)]) -> Step {
+        let call = |(id, name): &(&str, &str)| ToolCall {
+            id: (*id).to_owned(),
+            name: (*name).to_owned(),
+            arguments: String::new(),
+        };
+        Step { calls: calls.iter().map(call).collect(), ..Step::new(Role::Assistant, text) }
+    }
+
+    fn result(id: Option<&str>, name: Option<&str>, text: &str) -> Step {
+        let owned = |s: Option<&str>| s.map(str::to_owned);
+        Step { call_id: owned(id), tool_name: owned(name), ..Step::new(Role::Tool, text) }
+    }
+
+    fn demo(step: Step) -> Step {
+        Step { is_demo: true, ..step }
+    }
+
+    fn run(steps: Vec<Step>) -> Trajectory {
+        Trajectory { steps, ..Trajectory::default() }
+    }
+
+    /// `role|turn|pinned|action|content`, one a message, and the warnings.
+    fn shown(trajectory: &Trajectory) -> (Vec<String>, Vec<String>) {
+        let options = Profile::by_id("openhands-32b").unwrap().render.chatml.clone().unwrap();
+        let (messages, warnings) = convert(&options, trajectory);
+        let line = |m: &Message| {
+            let pin = if m.pinned { "!" } else { "" };
+            let action = m.action.map_or_else(String::new, |a| format!(" ={a}"));
+            format!("{}{pin} {}{action}: {}", m.role, m.turn, m.content.replace('\n', "/"))
+        };
+        (messages.iter().map(line).collect(), warnings)
+    }
+
+    #[test]
+    fn demonstrations_meta_steps_and_reasoning_are_left_out() {
+        let thinking = Step { reasoning: Some("hidden".into()), ..assistant("go", &[]) };
+        let steps = vec![
+            demo(Step::new(Role::User, "demo task")),
+            demo(assistant("demo answer", &[])),
+            Step::new(Role::User, "task"),
+            Step::new(Role::User, "a hint"),
+            thinking,
+            Step::new(Role::Meta, "state changed"),
+            demo(Step::new(Role::User, "copied")),
+            Step::new(Role::Tool, "seen"),
+        ];
+        let (messages, warnings) = shown(&run(steps));
+        assert_eq!(messages, ["user! 0: task", "user 0: a hint", "assistant 1 =0: go", "user 1: seen"]);
+        assert!(warnings.contains(&"3 demonstration messages not given to the critic".to_owned()), "{warnings:?}");
+    }
+
+    #[test]
+    fn the_task_told_apart_opens_the_conversation_only_when_no_message_tells_it() {
+        let mut trajectory =
+            run(vec![Step::new(Role::System, "sys"), assistant("go", &[]), Step::new(Role::User, "x")]);
+        assert!(shown(&trajectory).1.iter().any(|w| w.contains("does not tell its task")));
+        trajectory.task = Some("fix it".into());
+        let (messages, _) = shown(&trajectory);
+        assert_eq!(messages, ["system! 0: sys", "user! 0: fix it", "assistant 1 =0: go", "user 1: x"]);
+        trajectory.steps.insert(1, Step::new(Role::User, "told"));
+        assert_eq!(shown(&trajectory).0[1], "user! 0: told");
+    }
+
+    #[test]
+    fn a_result_is_named_by_itself_by_its_id_or_by_its_order() {
+        let steps = vec![
+            Step::new(Role::User, "task"),
+            assistant("", &[("1", "a")]),
+            result(Some("1"), None, "by id"),
+            assistant("", &[("1", "b")]),
+            result(None, None, "by order"),
+            assistant("", &[("1", "c")]),
+            result(Some("1"), Some("own"), "by itself"),
+            result(Some("1"), Some(""), "a second one"),
+        ];
+        let (messages, _) = shown(&run(steps));
+        let results: Vec<_> = messages.iter().filter(|m| m.contains("EXECUTION")).collect();
+        assert_eq!(
+            results,
+            [
+                "user 1: EXECUTION RESULT of [a]:/by id",
+                "user 2: EXECUTION RESULT of [b]:/by order",
+                "user 3: EXECUTION RESULT of [own]:/by itself",
+                "user 3: EXECUTION RESULT of [function]:/a second one",
+            ]
+        );
+    }
+
+    #[test]
+    fn repeated_ids_within_a_message_pair_in_order() {
+        let steps = vec![
+            Step::new(Role::User, "task"),
+            assistant("both", &[("x", "a"), ("x", "b")]),
+            result(Some("x"), None, "1"),
+            result(Some("x"), None, "2"),
+        ];
+        let (messages, warnings) = shown(&run(steps));
+        assert_eq!(
+            messages[1..],
+            [
+                "assistant 1: both//<function=a>/</function>",
+                "user 1: EXECUTION RESULT of [a]:/1",
+                "assistant 1 =0: <function=b>/</function>",
+                "user 1: EXECUTION RESULT of [b]:/2",
+            ]
+        );
+        assert_eq!(warnings.len(), 1, "only the missing tool descriptions: {warnings:?}");
+    }
+
+    #[test]
+    fn the_last_actions_calls_need_no_result() {
+        let steps = vec![Step::new(Role::User, "task"), assistant("end", &[("1", "finish"), ("2", "stop")])];
+        let (messages, warnings) = shown(&run(steps));
+        assert_eq!(messages[2], "assistant 1 =0: <function=stop>/</function>");
+        assert!(!warnings.iter().any(|w| w.contains("no result")), "{warnings:?}");
+    }
+
+    #[test]
+    fn a_run_without_actions_is_only_its_opening() {
+        let (messages, _) = shown(&run(vec![Step::new(Role::System, "sys"), Step::new(Role::User, "task")]));
+        assert_eq!(messages, ["system! 0: sys", "user! 0: task"]);
+        assert_eq!(shown(&run(Vec::new())).0, Vec::<String>::new());
+    }
+}
