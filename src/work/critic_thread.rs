@@ -13,6 +13,7 @@ use crate::trajectory::TrajectoryKey;
 
 use super::event::WorkEvent;
 use super::queue::{InspectRequest, Kind, Priority, Queue, Request, ScoreRequest};
+use super::text_of;
 
 /// How long leaving the program waits for the critic to come to an end of its chunk.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -280,11 +281,6 @@ fn failure(request: &Request, error: ScoreError) -> WorkEvent {
 
 fn key_text(key: &TrajectoryKey) -> String {
     format!("{}#{}", key.path.display(), key.record)
-}
-
-fn text_of(panic: &(dyn std::any::Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ fn next_end(events: &Receiver<WorkEvent>) -> (usize, &'static str) {
             WorkEvent::Failed { key, .. } => return (key.record, "failed"),
             WorkEvent::Inspected { key, .. } => return (key.record, "inspected"),
             WorkEvent::CriticFailed(_) => return (usize::MAX, "given up"),
-            WorkEvent::Partial { .. } | WorkEvent::CriticReady(_) => {}
+            _ => {}
         }
     }
 }
@@ -92,8 +92,8 @@ fn requests_made_before_the_critic_is_open_wait_for_it() {
 
 #[test]
 fn a_critic_that_does_not_open_says_so() {
-    let failures: [fn() -> Result<Box<dyn Critic>, String>; 2] =
-        [|| Err("model.safetensors: no such file".to_owned()), || panic!("while opening")];
+    type Open = fn() -> Result<Box<dyn Critic>, String>;
+    let failures: [Open; 2] = [|| Err("model.safetensors: no such file".to_owned()), || panic!("while opening")];
     for (open, expected) in failures.into_iter().zip(["no such file", "while opening"]) {
         let (send, events) = mpsc::sync_channel(4);
         let thread = CriticThread::spawn(open, move |event| send.send(event).is_ok()).unwrap();
@@ -287,7 +287,7 @@ impl Critic for Deaf {
         partial: &mut dyn FnMut(ActionScore),
     ) -> Result<Scores, ScoreError> {
         partial(ActionScore { action: 0, reward: Some(0.5), token_index: None, after_cut: false });
-        self.0.recv().map_err(|_| ScoreError::Cancelled)?;
+        self.0.recv().map_err(|_gone| ScoreError::Cancelled)?;
         Ok(Scores::default())
     }
 

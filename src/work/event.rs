@@ -1,11 +1,17 @@
 //! What the threads of this module have to say.
 
 use crate::critic::{ActionScore, CriticInfo, CriticInput, ScoreError, Scores};
-use crate::trajectory::TrajectoryKey;
+use crate::trajectory::{Dataset, TrajectoryKey};
 
 /// One thing that happened on another thread.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum WorkEvent {
+    /// Files that were read since the last such event.
+    Files(Box<Dataset>),
+    /// Everything that was read, in its final order. Replaces all [`WorkEvent::Files`]. Nothing follows.
+    Loaded(Box<Dataset>),
+    /// Reading stopped early: one line for a person. What was reported so far stands.
+    LoadFailed(String),
     /// The critic is open and takes requests.
     CriticReady(Box<CriticInfo>),
     /// The critic could not be opened, or cannot go on: one line for a person. No request will be answered any more.
