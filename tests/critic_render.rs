@@ -261,7 +261,15 @@ proptest! {
 
 #[test]
 fn readable_texts() {
-    for name in ["native-arguments", "parallel", "missing-result", "broken-arguments", "text-agent"] {
+    for name in [
+        "native-arguments",
+        "parallel",
+        "missing-result",
+        "broken-arguments",
+        "text-agent",
+        "special-tokens",
+        "no-system",
+    ] {
         let rendered = render(openhands(), &case(name));
         let mut shown = String::new();
         for segment in &rendered.segments {
@@ -275,5 +283,28 @@ fn readable_texts() {
         insta::with_settings!({ snapshot_path => "fixtures/critic", prepend_module_to_snapshot => false, omit_expression => true }, {
             insta::assert_snapshot!(name, shown);
         });
+    }
+}
+
+#[test]
+fn every_real_run_gets_one_value_an_action_at_a_mark_of_the_tokenizer() {
+    /// Tokenising them all would take minutes in a debug build.
+    const TOKENISED: usize = 30;
+    let Some(shared) = trajscope::testing::shared() else { return };
+    let tokenizer = tokenizer(&shared, "qwen2.5");
+    let dataset = trajscope::formats::load(&[shared.join("corpus")], &|_| ());
+    let with_actions: Vec<_> = dataset.trajectories.iter().filter(|t| t.n_actions() > 0).collect();
+    assert!(with_actions.len() >= 200, "only {} real runs with actions", with_actions.len());
+    for (i, trajectory) in with_actions.iter().enumerate() {
+        for profile in Profile::builtin() {
+            let rendered = render(profile, trajectory);
+            check_values(profile, trajectory, &rendered);
+            assert!(rendered.warnings.iter().all(|w| !w.is_empty() && !w.contains('\n')), "{:?}", rendered.warnings);
+        }
+        if i % (with_actions.len() / TOKENISED) == 0 {
+            let (ids, found) = positions(&tokenizer, &render(openhands(), trajectory));
+            assert!(found.iter().all(|&t| ids[t] == 151_645), "{:?}", trajectory.source);
+            assert!(found.is_sorted() && found.len() == trajectory.n_actions());
+        }
     }
 }
