@@ -15,6 +15,8 @@ mod labelled;
 mod load;
 mod mini;
 mod names;
+mod predictions;
+mod reports;
 mod rows;
 mod sniff;
 mod sweagent;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::document::Document;
 use super::sniff::{Match, Sniff};
-use super::{chat, labelled, mini, sweagent};
+use super::{chat, labelled, mini, predictions, reports, sweagent};
 use crate::trajectory::{Diagnostic, Prediction, RunReport, Trajectory};
 
 /// What a format holds.
@@ -132,6 +132,33 @@ pub static FORMATS: &[Format] = &[
         kind: Kind::Tasks,
         sniff: labelled::sniff_tasks,
         decode: labelled::decode_tasks,
+    },
+    Format {
+        id: "predictions",
+        name: "Predictions",
+        writer: "SWE-agent, mini-swe-agent, OpenHands and everybody who submits to SWE-bench",
+        recognised: "rows with `instance_id` and `model_patch`, or a dictionary of patches by instance id",
+        kind: Kind::Prediction,
+        sniff: predictions::sniff,
+        decode: predictions::decode,
+    },
+    Format {
+        id: "report-instance",
+        name: "SWE-bench report of an instance",
+        writer: "SWE-bench harness, sb-cli, SWE-smith",
+        recognised: "`patch_successfully_applied` and `resolved`, flat or below the instance id",
+        kind: Kind::Report,
+        sniff: reports::sniff_instance,
+        decode: reports::decode_instance,
+    },
+    Format {
+        id: "report-run",
+        name: "SWE-bench report of a run",
+        writer: "SWE-bench harness of every generation, sb-cli, SWE-smith, SWE-bench-Pro",
+        recognised: "lists of resolved instance ids among others, or outcomes by instance id",
+        kind: Kind::Report,
+        sniff: reports::sniff_run,
+        decode: reports::decode_run,
     },
     Format {
         id: "chat",
