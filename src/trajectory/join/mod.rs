@@ -2,8 +2,15 @@
 //!
 //! Pure: the files were read by `formats`; nothing here touches the disk.
 
+mod attempts;
+mod labels;
+mod names;
+mod runs;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Diagnostic, Outcome, SharedTrajectory};
@@ -15,6 +22,16 @@ pub enum IssueId {
     Instance(String),
     /// No instance id anywhere: the file's path and record.
     Unnamed(PathBuf, usize),
+}
+
+impl IssueId {
+    /// The instance id, if it has one.
+    pub fn instance(&self) -> Option<&str> {
+        match self {
+            Self::Instance(id) => Some(id),
+            Self::Unnamed(..) => None,
+        }
+    }
 }
 
 /// One prediction, as a predictions file holds it.
@@ -80,6 +97,18 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// The file it stands in: the trajectory's, else the prediction's.
+    pub fn path(&self) -> Option<&Path> {
+        let trajectory = self.trajectory.as_ref().map(|t| t.source.path.as_path());
+        trajectory.or_else(|| self.prediction.as_ref().map(|p| p.path.as_path()))
+    }
+
+    /// The 0-based record in that file.
+    pub fn record(&self) -> usize {
+        let trajectory = self.trajectory.as_ref().map(|t| t.source.record);
+        trajectory.or_else(|| self.prediction.as_ref().map(|p| p.record)).unwrap_or(0)
+    }
+
     /// The candidate patch, exactly as on disk: the prediction's if there is one (it is what was evaluated), else
     /// the trajectory's. `None` = nothing says.
     pub fn patch(&self) -> Option<&str> {
@@ -149,6 +178,11 @@ pub struct Dataset {
 
 /// Brings trajectories, predictions and reports together: one [`Issue`] an instance, one [`Attempt`] a trajectory
 /// (or prediction without one).
+///
+/// A prediction or report belongs to the trajectory of the same run: the one in the nearest folder both lie in (the
+/// levels for the instance, for `trajs`, `logs`, `results` and the harness's own do not count), else the one whose
+/// run or model is called the same. Where that leaves several, none is taken. A label in the trajectory's own file
+/// beats a report about the instance, and that beats a report about the run; who says otherwise is kept.
 pub fn join(dataset: &Dataset) -> Vec<Issue> {
     let mut issues: BTreeMap<IssueId, Vec<Attempt>> = BTreeMap::new();
     for trajectory in &dataset.trajectories {
@@ -156,10 +190,29 @@ pub fn join(dataset: &Dataset) -> Vec<Issue> {
             Some(id) => IssueId::Instance(id.clone()),
             None => IssueId::Unnamed(trajectory.source.path.clone(), trajectory.source.record),
         };
-        let label = Label { outcome: trajectory.outcome, ..Label::default() };
-        let name = trajectory.attempt.clone().unwrap_or_default();
-        let attempt = Attempt { name, trajectory: Some(Arc::clone(trajectory)), label, ..Attempt::default() };
-        issues.entry(id).or_default().push(attempt);
+        attempts::add_trajectory(issues.entry(id).or_default(), trajectory);
     }
-    issues.into_iter().map(|(id, attempts)| Issue { id, attempts }).collect()
+    let mut predictions: BTreeMap<&str, Vec<&Arc<Prediction>>> = BTreeMap::new();
+    for prediction in &dataset.predictions {
+        predictions.entry(prediction.instance_id.as_str()).or_default().push(prediction);
+        issues.entry(IssueId::Instance(prediction.instance_id.clone())).or_default();
+    }
+    let dirs: Vec<PathBuf> = issues
+        .iter()
+        .flat_map(|(id, attempts)| attempts.iter().filter_map(|a| Some(runs::run_dir(a.path()?, id.instance()))))
+        .collect();
+    let mut runs = runs::Runs::new(dirs.iter().map(PathBuf::as_path));
+    let labels = labels::Labels::new(&dataset.reports);
+    let joined = issues.into_iter().map(|(id, mut attempts)| {
+        let instance = id.instance();
+        if let Some(instance) = instance {
+            let own = predictions.remove(instance).unwrap_or_default();
+            attempts::add_predictions(&mut attempts, instance, &own, &mut runs);
+            labels.give(&mut attempts, instance, &mut runs);
+        }
+        attempts.sort_by(|a, b| (a.path(), a.record()).cmp(&(b.path(), b.record())));
+        names::give(&mut attempts, instance);
+        Issue { id, attempts }
+    });
+    joined.collect()
 }
