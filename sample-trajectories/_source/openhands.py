@@ -168,7 +168,7 @@ def metadata(script, start, directory):
         "git_commit": None,
         "dataset": "trajscope/samples",
         "data_split": "test",
-        "details": {"note": "driven by hand, no language model: see README.md"},
+        "details": {"note": "scripted by hand, no language model was called: see README.md"},
         "condenser_config": {"type": "noop"},
     }
 

@@ -58,10 +58,9 @@ def load(path, place):
             body, new = _split(body, "==>")
         script.steps.append(Step(kind, args, thought.strip("\n"), body, new.rstrip("\n")))
     for step in script.steps:
-        if step.kind != "create":
-            step.body = step.body.strip("\n")
-        else:
-            step.body = step.body.rstrip("\n") + "\n"
+        step.body = step.body.strip("\n")
+        if step.kind == "create":
+            step.body += "\n"
     return script
 
 
