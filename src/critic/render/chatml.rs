@@ -36,8 +36,10 @@ pub struct ChatMlOptions {
 pub(super) fn render(options: &ChatMlOptions, positions: &Positions, trajectory: &Trajectory) -> CriticText {
     let (mut messages, mut warnings) = openhands::convert(options, trajectory);
     if messages.first().is_some_and(|m| m.role != "system") {
+        let lost = !trajectory.tools.is_empty() && messages.iter().all(|m| m.role != "system");
+        let lost = if lost { "; the tool descriptions have no place" } else { "" };
         messages.insert(0, Message::new("system", options.default_system.clone()).pinned());
-        warnings.push("the run has no system prompt: the chat template's default stands in for it".to_owned());
+        warnings.push(format!("the run has no system prompt: the chat template's default stands in for it{lost}"));
     }
     warnings.extend(special_tokens(options, &messages));
     let segments = messages.into_iter().map(|message| segment(positions, message)).collect();
