@@ -24,6 +24,8 @@ pub struct DiffDoc {
     pub files: Vec<(String, usize)>,
     /// First line of every hunk, in order.
     pub hunks: Vec<usize>,
+    /// Syntax classes have come.
+    pub coloured: bool,
 }
 
 impl DiffDoc {
@@ -92,6 +94,7 @@ impl DiffDoc {
 
     /// Takes the syntax classes over. Ranges that do not fit the text are left out: they came from another text.
     pub fn colour(&mut self, rows: &[HighlightedRow]) {
+        self.coloured = true;
         for row in rows {
             let Some(line) = self.doc.lines.get_mut(row.row) else { continue };
             let fits = |r: &std::ops::Range<usize>| line.text.get(r.clone()).is_some_and(|t| !t.is_empty());

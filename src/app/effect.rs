@@ -54,8 +54,9 @@ pub enum Effect {
         /// What to inspect.
         trajectory: SharedTrajectory,
     },
-    /// Find the syntax classes of a diff's rows. Latest wins: an older request that still waits may be dropped.
-    Highlight(HighlightRequest),
+    /// Find the syntax classes of these diffs' rows, the first one first. Latest wins: what still waits of an older
+    /// effect may be dropped; it is asked for again when it is wanted again.
+    Highlight(Vec<HighlightRequest>),
     /// Write predictions (SWE-bench's shape, by the file name's ending). Written beside and renamed.
     Export {
         /// Where.

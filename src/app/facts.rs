@@ -95,8 +95,19 @@ pub struct PatchFacts {
     pub added: usize,
     /// Lines removed.
     pub removed: usize,
-    /// Path of every file touched, in the patch's order.
-    pub files: Vec<String>,
+    /// Every file touched, in the patch's order.
+    pub files: Vec<FileFacts>,
+}
+
+/// One file of a candidate patch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileFacts {
+    /// Path, safe to draw.
+    pub path: String,
+    /// Lines added.
+    pub added: usize,
+    /// Lines removed.
+    pub removed: usize,
 }
 
 /// The same actions repeated.
@@ -172,7 +183,11 @@ fn patch_facts(raw: &str, badges: &mut Vec<Badge>) -> PatchFacts {
         badges.push(Badge::Junk);
     }
     let (added, removed) = parsed.stats();
-    let files = parsed.files.iter().map(|f| crate::text::one_line(f.path())).collect();
+    let file = |f: &patch::FileChange| {
+        let (added, removed) = f.stats();
+        FileFacts { path: crate::text::one_line(f.path()), added, removed }
+    };
+    let files = parsed.files.iter().map(file).collect();
     PatchFacts { sha256, normal: patch::sha256(&patch::normalize(raw)), added, removed, files }
 }
 

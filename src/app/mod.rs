@@ -4,6 +4,10 @@
 //! state. Results of the workers carry the generation of their request; what belongs to an older one is ignored.
 
 mod action;
+pub mod board;
+pub mod compare;
+pub mod data;
+pub mod detail;
 pub mod diff;
 pub mod doc;
 mod effect;
@@ -14,14 +18,21 @@ mod key;
 mod keymap;
 mod msg;
 pub mod outline;
+pub mod overlay;
 pub mod prompt;
+pub mod ranking;
 pub mod scores;
+mod state;
+pub mod timeline;
+mod update;
 
 pub use action::{ACTIONS, Action, ActionInfo, Context};
 pub use effect::{Effect, ExportEntry, Priority};
 pub use key::{Key, KeyInput};
 pub use keymap::{HelpRow, Keymap};
 pub use msg::Msg;
+pub use state::{CriticState, Diffs, Message, Overlay, OverlayKind, Place, State, ThemeName};
+pub use update::update;
 
 /// The four screens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

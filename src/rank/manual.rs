@@ -98,6 +98,17 @@ impl Manual {
         order
     }
 
+    /// Gives every attempt its new number, for when more files were joined; what has none any more is left out.
+    pub fn renumber(&mut self, new: impl Fn(usize) -> Option<usize>) {
+        let one = |step: Move| match step {
+            Move::Order(order) => Some(Move::Order(order.into_iter().filter_map(&new).collect())),
+            Move::Veto(attempt, why) => new(attempt).map(|a| Move::Veto(a, why)),
+            Move::Allow(attempt) => new(attempt).map(Move::Allow),
+        };
+        self.done = std::mem::take(&mut self.done).into_iter().filter_map(one).collect();
+        self.undone = std::mem::take(&mut self.undone).into_iter().filter_map(one).collect();
+    }
+
     fn push(&mut self, step: Move) {
         self.done.push(step);
         self.undone.clear();
@@ -144,6 +155,18 @@ mod tests {
         m.veto(1, "");
         assert!(!m.redo());
         assert!(m.is_vetoed(1) && !m.is_vetoed(0));
+    }
+
+    #[test]
+    fn moves_follow_their_attempts_to_new_numbers() {
+        let mut m = Manual::default();
+        m.shift(&[0, 1, 2], 2, -2);
+        m.veto(1, "why");
+        m.undo();
+        m.renumber(|a| (a != 0).then_some(a + 10));
+        assert_eq!(m.apply(&[11, 12, 13]), [12, 11, 13]);
+        assert!(m.redo());
+        assert_eq!(m.note(11), Some("why"));
     }
 
     #[test]

@@ -1,0 +1,168 @@
+//! The Board: all issues, sorted and filtered, with their attempts unfolded where wanted.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+use crate::critic::Drop;
+use crate::trajectory::IssueId;
+
+use super::data::{Data, IssueEntry};
+use super::scores::ScoreBook;
+
+/// Column to sort by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum SortKey {
+    /// Name of the issue.
+    #[default]
+    Name,
+    /// Number of attempts.
+    Attempts,
+    /// Share of attempts that are resolved.
+    Resolved,
+    /// Best score.
+    Best,
+    /// Largest drop.
+    Drop,
+    /// Cost.
+    Cost,
+}
+
+impl SortKey {
+    /// All of them, in the order in which one key press leads from one to the next.
+    pub const ALL: [Self; 6] = [Self::Name, Self::Attempts, Self::Resolved, Self::Best, Self::Drop, Self::Cost];
+
+    /// The column's title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Name => "issue",
+            Self::Attempts => "runs",
+            Self::Resolved => "resolved",
+            Self::Best => "best",
+            Self::Drop => "max drop",
+            Self::Cost => "cost",
+        }
+    }
+
+    /// The next one, round and round.
+    pub fn next(self) -> Self {
+        let at = Self::ALL.iter().position(|k| *k == self).unwrap_or(0);
+        Self::ALL[(at + 1) % Self::ALL.len()]
+    }
+}
+
+/// One row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BoardRow {
+    /// An issue.
+    Issue(usize),
+    /// An attempt at it.
+    Attempt(usize, usize),
+}
+
+impl BoardRow {
+    /// The issue.
+    pub fn issue(self) -> usize {
+        match self {
+            Self::Issue(issue) | Self::Attempt(issue, _) => issue,
+        }
+    }
+}
+
+/// State of the Board.
+#[derive(Debug, Clone, Default)]
+pub struct Board {
+    /// The rows now, in order.
+    pub rows: Vec<BoardRow>,
+    /// Number of the selected row.
+    pub selected: usize,
+    /// Column to sort by.
+    pub sort: SortKey,
+    /// Turned round. Names ascend and numbers descend unless it is set.
+    pub reverse: bool,
+    /// Words that an issue must contain.
+    pub filter: String,
+    /// Issues whose attempts are shown.
+    pub unfolded: HashSet<IssueId>,
+}
+
+impl Board {
+    /// The selected row.
+    pub fn row(&self) -> Option<BoardRow> {
+        self.rows.get(self.selected).copied()
+    }
+
+    /// Makes the rows anew and keeps the selection on `keep`, or near where it was if that is gone.
+    pub fn refresh(&mut self, data: &Data, scores: &ScoreBook, keep: Option<BoardRow>) {
+        let words: Vec<String> = self.filter.to_lowercase().split_whitespace().map(str::to_owned).collect();
+        let wanted = |e: &IssueEntry| words.iter().all(|w| e.haystack.contains(w.as_str()));
+        let mut order: Vec<usize> = (0..data.issues.len()).filter(|&i| wanted(&data.issues[i])).collect();
+        order.sort_by(|&a, &b| self.compare(&data.issues[a], &data.issues[b], scores));
+        self.rows.clear();
+        for issue in order {
+            self.rows.push(BoardRow::Issue(issue));
+            if self.unfolded.contains(&data.issues[issue].issue.id) {
+                self.rows.extend((0..data.issues[issue].attempts.len()).map(|a| BoardRow::Attempt(issue, a)));
+            }
+        }
+        let of = |row: BoardRow| self.rows.iter().position(|r| *r == row);
+        let kept = keep.and_then(|row| of(row).or_else(|| of(BoardRow::Issue(row.issue()))));
+        self.selected = kept.unwrap_or(self.selected).min(self.rows.len().saturating_sub(1));
+    }
+
+    /// Numbers of the issues shown, in their order.
+    pub fn issues(&self) -> Vec<usize> {
+        let issue = |r: &BoardRow| match r {
+            BoardRow::Issue(i) => Some(*i),
+            BoardRow::Attempt(..) => None,
+        };
+        self.rows.iter().filter_map(issue).collect()
+    }
+
+    fn compare(&self, a: &IssueEntry, b: &IssueEntry, scores: &ScoreBook) -> Ordering {
+        let name = a.name.cmp(&b.name);
+        let turned = |o: Ordering| if self.reverse { o.reverse() } else { o };
+        let number = |of: &dyn Fn(&IssueEntry) -> Option<f64>| match (of(a), of(b)) {
+            (Some(x), Some(y)) => turned(y.total_cmp(&x)),
+            // Unknown is no number: it stands last whichever way the numbers are sorted.
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => Ordering::Equal,
+        };
+        let by = match self.sort {
+            SortKey::Name => return turned(name),
+            SortKey::Attempts => number(&|e| Some(e.attempts.len() as f64)),
+            SortKey::Resolved => number(&|e| (e.resolved.1 > 0).then(|| e.resolved.0 as f64 / e.resolved.1 as f64)),
+            SortKey::Best => number(&|e| best_score(e, scores).map(|(_, s)| s)),
+            SortKey::Drop => number(&|e| largest_drop(e, scores).map(|d| d.size())),
+            SortKey::Cost => number(&|e| e.cost().0),
+        };
+        by.then(name)
+    }
+}
+
+/// The attempt with the highest score, the earlier of equals, and its score.
+pub fn best_score(entry: &IssueEntry, scores: &ScoreBook) -> Option<(usize, f64)> {
+    let score = |i: usize| Some((i, scores.get(entry.attempts[i].key()?)?.score?));
+    let better = |best: Option<(usize, f64)>, next: (usize, f64)| match best {
+        Some(b) if b.1 >= next.1 => Some(b),
+        _ => Some(next),
+    };
+    (0..entry.attempts.len()).filter_map(score).fold(None, better)
+}
+
+/// The largest drop in any of the attempts.
+pub fn largest_drop(entry: &IssueEntry, scores: &ScoreBook) -> Option<Drop> {
+    let drops = entry.attempts.iter().filter_map(|a| scores.get(a.key()?)?.largest_drop());
+    drops.max_by(|a, b| a.size().total_cmp(&b.size()))
+}
+
+/// Attempts whose scoring is finished with a score.
+pub fn scored(entry: &IssueEntry, scores: &ScoreBook) -> usize {
+    entry.attempts.iter().filter(|a| a.key().and_then(|k| scores.get(k)).is_some_and(|s| s.score.is_some())).count()
+}
+
+/// The attempt to open first: the best by score, else the first that has actions, else the first.
+pub fn attempt_to_open(entry: &IssueEntry, scores: &ScoreBook) -> usize {
+    let with_actions = || entry.attempts.iter().position(|a| a.facts.actions > 0);
+    best_score(entry, scores).map(|(i, _)| i).or_else(with_actions).unwrap_or(0)
+}

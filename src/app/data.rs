@@ -1,0 +1,203 @@
+//! What was loaded, joined into issues, with what is known of every attempt.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::text;
+use crate::trajectory::{Attempt, Dataset, FileReport, Issue, IssueId, Outcome, SharedTrajectory, TrajectoryKey, join};
+
+use super::facts::{Badge, Facts};
+
+/// Names an attempt over re-joins, in which its number may change.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AttemptId {
+    /// By its trajectory.
+    Run(TrajectoryKey),
+    /// A prediction without a trajectory, by its file and record.
+    Prediction(PathBuf, usize),
+}
+
+/// One attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttemptEntry {
+    /// Its name over re-joins.
+    pub id: AttemptId,
+    /// Its name on the screen, safe to draw.
+    pub name: String,
+    /// What is known of it.
+    pub facts: Arc<Facts>,
+    /// Numbers of the other attempts at the issue with the same patch.
+    pub twins: Vec<usize>,
+}
+
+impl AttemptEntry {
+    /// The trajectory's name, if there is one.
+    pub fn key(&self) -> Option<&TrajectoryKey> {
+        match &self.id {
+            AttemptId::Run(key) => Some(key),
+            AttemptId::Prediction(..) => None,
+        }
+    }
+}
+
+/// One issue.
+#[derive(Debug, Clone)]
+pub struct IssueEntry {
+    /// The issue and its attempts.
+    pub issue: Issue,
+    /// Its name, safe to draw.
+    pub name: String,
+    /// What is known of each attempt, in the issue's order.
+    pub attempts: Vec<AttemptEntry>,
+    /// Attempts with the label "resolved", and attempts with any label.
+    pub resolved: (usize, usize),
+    /// What a filter looks through, in lower case.
+    pub haystack: String,
+}
+
+impl IssueEntry {
+    /// An attempt's trajectory.
+    pub fn trajectory(&self, attempt: usize) -> Option<&SharedTrajectory> {
+        self.issue.attempts.get(attempt)?.trajectory.as_ref()
+    }
+
+    /// Sum of the known costs, and for how many attempts the cost is unknown.
+    pub fn cost(&self) -> (Option<f64>, usize) {
+        let known: Vec<f64> = self.attempts.iter().filter_map(|a| a.facts.cost).collect();
+        let sum = (!known.is_empty()).then(|| known.iter().sum());
+        (sum, self.attempts.len() - known.len())
+    }
+
+    /// Every badge that one of the attempts has, with how many have it.
+    pub fn badges(&self) -> Vec<(Badge, usize)> {
+        let count = |badge: Badge| self.attempts.iter().filter(|a| has(a, badge)).count();
+        Badge::ALL.into_iter().map(|b| (b, count(b))).filter(|(_, n)| *n > 0).collect()
+    }
+}
+
+fn has(attempt: &AttemptEntry, badge: Badge) -> bool {
+    attempt.facts.badges.contains(&badge) || (badge == Badge::Twin && !attempt.twins.is_empty())
+}
+
+/// Name of an attempt's facts: they change when a predictions file brings another patch.
+type FactsKey = (AttemptId, Option<(PathBuf, usize)>);
+
+/// Everything loaded.
+#[derive(Debug, Clone, Default)]
+pub struct Data {
+    /// As it was read.
+    pub dataset: Dataset,
+    /// Joined, in order of their names.
+    pub issues: Vec<IssueEntry>,
+    /// More is coming.
+    pub loading: bool,
+    /// Number of files in the latest join.
+    joined: usize,
+    facts: HashMap<FactsKey, Arc<Facts>>,
+}
+
+impl Data {
+    /// Takes one more file in. `true` when it is time to join again: not for every file, so that a folder of
+    /// thousands is not joined thousands of times, but each time the number of files has doubled.
+    pub fn add(&mut self, file: Dataset) -> bool {
+        self.dataset.trajectories.extend(file.trajectories);
+        self.dataset.predictions.extend(file.predictions);
+        self.dataset.reports.extend(file.reports);
+        self.dataset.files.extend(file.files);
+        self.dataset.files.len() >= 2 * self.joined.max(1) || self.joined == 0
+    }
+
+    /// Joins what is there. Facts of attempts that did not change are kept.
+    pub fn rejoin(&mut self) {
+        self.joined = self.dataset.files.len();
+        let old = std::mem::take(&mut self.facts);
+        let issues = join(&self.dataset);
+        self.issues = issues.into_iter().map(|issue| self.entry(issue, &old)).collect();
+    }
+
+    /// Files that were not understood, then those with remarks, then the rest; each in the order of reading.
+    pub fn files(&self) -> Vec<&FileReport> {
+        let mut files: Vec<&FileReport> = self.dataset.files.iter().collect();
+        files.sort_by_key(|f| match (f.format.is_none(), f.diagnostics.is_empty()) {
+            (true, _) => 0,
+            (false, false) => 1,
+            (false, true) => 2,
+        });
+        files
+    }
+
+    /// Files that were not understood.
+    pub fn not_understood(&self) -> usize {
+        self.dataset.files.iter().filter(|f| f.format.is_none()).count()
+    }
+
+    /// Number of an issue.
+    pub fn issue_index(&self, id: &IssueId) -> Option<usize> {
+        self.issues.iter().position(|e| e.issue.id == *id)
+    }
+
+    fn entry(&mut self, issue: Issue, old: &HashMap<FactsKey, Arc<Facts>>) -> IssueEntry {
+        let mut attempts = Vec::with_capacity(issue.attempts.len());
+        for attempt in &issue.attempts {
+            let id = attempt_id(attempt);
+            let key = (id.clone(), attempt.prediction.as_ref().map(|p| (p.path.clone(), p.record)));
+            let facts = old.get(&key).cloned().unwrap_or_else(|| Arc::new(Facts::of(attempt)));
+            self.facts.insert(key, Arc::clone(&facts));
+            attempts.push(AttemptEntry { id, name: text::one_line(&attempt.name), facts, twins: Vec::new() });
+        }
+        pair_twins(&mut attempts);
+        let labels: Vec<Outcome> = issue.attempts.iter().map(|a| a.label.outcome).collect();
+        let resolved = labels.iter().filter(|o| **o == Outcome::Resolved).count();
+        let known = labels.iter().filter(|o| **o != Outcome::Unknown).count();
+        let name = text::one_line(&issue.name());
+        let haystack = haystack(&name, &issue, &attempts);
+        IssueEntry { issue, name, attempts, resolved: (resolved, known), haystack }
+    }
+}
+
+fn attempt_id(attempt: &Attempt) -> AttemptId {
+    match (&attempt.trajectory, &attempt.prediction) {
+        (Some(t), _) => AttemptId::Run(t.key()),
+        (None, Some(p)) => AttemptId::Prediction(p.path.clone(), p.record),
+        (None, None) => AttemptId::Prediction(PathBuf::new(), 0),
+    }
+}
+
+fn pair_twins(attempts: &mut [AttemptEntry]) {
+    let normal = |a: &AttemptEntry| a.facts.patch.as_ref().map(|p| p.normal.clone()).filter(|n| !n.is_empty());
+    let keys: Vec<Option<String>> = attempts.iter().map(normal).collect();
+    for (i, attempt) in attempts.iter_mut().enumerate() {
+        let Some(key) = &keys[i] else { continue };
+        attempt.twins = (0..keys.len()).filter(|&j| j != i && keys[j].as_ref() == Some(key)).collect();
+    }
+}
+
+fn haystack(name: &str, issue: &Issue, attempts: &[AttemptEntry]) -> String {
+    let mut words = vec![name.to_owned()];
+    for (attempt, entry) in issue.attempts.iter().zip(attempts) {
+        words.push(entry.name.clone());
+        words.extend(attempt.model_name().map(text::one_line));
+        if let Some(t) = &attempt.trajectory {
+            words.extend(t.agent.as_deref().map(text::one_line));
+            words.push(t.format.to_owned());
+        }
+        words.extend(entry.facts.badges.iter().map(|b| b.label().to_owned()));
+        if !entry.twins.is_empty() {
+            words.push(Badge::Twin.label().to_owned());
+        }
+        words.push(outcome_word(attempt.label.outcome).to_owned());
+    }
+    words.sort_unstable();
+    words.dedup();
+    words.join("\n").to_lowercase()
+}
+
+/// The word for an outcome, on the screen and in the filter.
+pub fn outcome_word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Resolved => "resolved",
+        Outcome::Unresolved => "unresolved",
+        Outcome::Unknown => "unknown",
+    }
+}
