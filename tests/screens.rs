@@ -12,7 +12,7 @@ use trajscope::app::ThemeName;
 #[test]
 fn look() {
     for size in [(80, 24), (120, 40), (40, 10)] {
-        for keys in ["", "enter n n", "enter n n o", "enter n n i", "c", "r", "?", "F"] {
+        for keys in ["z", "j enter n n", "j enter n o", "j enter tab i", "j c", "j r", "j r j x x y enter", "j e"] {
             let mut state = fixture::scored(ThemeName::Dark, size);
             press(&mut state, keys);
             println!("--- {size:?} {keys}");

@@ -7,7 +7,10 @@ use crate::critic::Drop;
 use crate::trajectory::IssueId;
 
 use super::data::{Data, IssueEntry};
+use super::effect::Effect;
+use super::prompt::{Line, Prompt, Purpose};
 use super::scores::ScoreBook;
+use super::{Action, State, geometry};
 
 /// Column to sort by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -38,7 +41,7 @@ impl SortKey {
             Self::Attempts => "runs",
             Self::Resolved => "resolved",
             Self::Best => "best",
-            Self::Drop => "max drop",
+            Self::Drop => "drop",
             Self::Cost => "cost",
         }
     }
@@ -165,4 +168,73 @@ pub fn scored(entry: &IssueEntry, scores: &ScoreBook) -> usize {
 pub fn attempt_to_open(entry: &IssueEntry, scores: &ScoreBook) -> usize {
     let with_actions = || entry.attempts.iter().position(|a| a.facts.actions > 0);
     best_score(entry, scores).map(|(i, _)| i).or_else(with_actions).unwrap_or(0)
+}
+
+/// Makes the rows anew. They stand where they stood unless they are sorted by what has changed.
+pub(super) fn refresh(state: &mut State) {
+    let keep = state.board.row();
+    state.board.refresh(&state.data, &state.scores, keep);
+}
+
+/// Shows only issues that contain these words.
+pub(super) fn set_filter(state: &mut State, filter: String) {
+    if state.board.filter != filter {
+        state.board.filter = filter;
+        refresh(state);
+    }
+}
+
+/// Handles an action on the Board; `None` if it is not one of its own.
+pub(super) fn handle(state: &mut State, action: Action) -> Option<Vec<Effect>> {
+    let last = state.board.rows.len().saturating_sub(1);
+    let page = usize::from(geometry::screen(state.size).body.h.saturating_sub(2).max(1));
+    let at = state.board.selected;
+    match action {
+        Action::Up => state.board.selected = at.saturating_sub(1),
+        Action::Down => state.board.selected = (at + 1).min(last),
+        Action::PageUp => state.board.selected = at.saturating_sub(page),
+        Action::PageDown => state.board.selected = (at + page).min(last),
+        Action::Top => state.board.selected = 0,
+        Action::Bottom => state.board.selected = last,
+        Action::Left => fold(state, Some(false)),
+        Action::Right => fold(state, Some(true)),
+        Action::Fold => fold(state, None),
+        Action::FoldAll => {
+            let all = state.board.unfolded.is_empty();
+            let ids = state.data.issues.iter().map(|e| e.issue.id.clone());
+            state.board.unfolded = if all { ids.collect() } else { Default::default() };
+            refresh(state);
+        }
+        Action::Sort => {
+            state.board.sort = state.board.sort.next();
+            state.board.reverse = false;
+            refresh(state);
+        }
+        Action::SortReverse => {
+            state.board.reverse = !state.board.reverse;
+            refresh(state);
+        }
+        Action::Filter => {
+            let line = Line::new(state.board.filter.clone());
+            state.prompt = Some(Prompt::Text { purpose: Purpose::Filter, line });
+        }
+        _ => return None,
+    }
+    Some(Vec::new())
+}
+
+/// Shows (`true`), hides (`false`) or toggles the attempts of the selected issue; its row is selected after hiding.
+fn fold(state: &mut State, wanted: Option<bool>) {
+    let Some(row) = state.board.row() else {
+        return;
+    };
+    let id = state.data.issues[row.issue()].issue.id.clone();
+    let shown = state.board.unfolded.contains(&id);
+    if wanted.unwrap_or(!shown) {
+        state.board.unfolded.insert(id);
+        refresh(state);
+    } else {
+        state.board.unfolded.remove(&id);
+        state.board.refresh(&state.data, &state.scores, Some(BoardRow::Issue(row.issue())));
+    }
 }

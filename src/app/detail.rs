@@ -40,6 +40,17 @@ impl Tab {
         }
     }
 
+    /// The title where there is little room.
+    pub fn short_title(self) -> &'static str {
+        match self {
+            Self::Action => "Act",
+            Self::Observation => "Obs",
+            Self::Patch => "Patch",
+            Self::Input => "Input",
+            Self::Run => "Run",
+        }
+    }
+
     /// The tab `by` places further, round and round.
     pub fn step(self, by: isize) -> Self {
         let n = Self::ALL.len() as isize;
@@ -63,16 +74,16 @@ pub fn action(step: &Step) -> Doc {
         doc.push(Tone::Heading, "command");
         doc.push_foreign(Tone::Command, command);
     }
-    for call in &step.calls {
-        doc.push(Tone::Heading, format!("call {}", text::one_line(&call.name)));
-        arguments(&mut doc, &call.arguments);
-    }
     let shown_in_parts = step.thought.is_some() && step.action.is_some();
     if !step.text.trim().is_empty() && !shown_in_parts {
         if !doc.lines.is_empty() {
             doc.push(Tone::Heading, "message");
         }
         doc.push_foreign(Tone::Plain, &step.text);
+    }
+    for call in &step.calls {
+        doc.push(Tone::Heading, format!("call {}", text::one_line(&call.name)));
+        arguments(&mut doc, &call.arguments);
     }
     if doc.lines.is_empty() {
         doc.push(Tone::Note, "the turn is blank: the agent wrote nothing and called nothing");

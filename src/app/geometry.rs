@@ -74,6 +74,8 @@ pub struct TimelinePanes {
     pub list: Area,
     /// The row of tabs.
     pub tabs: Area,
+    /// The reward of the selected action, in words.
+    pub reward: Area,
     /// The text of the tab.
     pub detail: Area,
 }
@@ -84,8 +86,7 @@ const TWO_PANES: u16 = 70;
 /// Divides the Timeline. `in_detail`: the detail has the focus; `zoomed`: it has the whole screen.
 pub fn timeline(body: Area, in_detail: bool, zoomed: bool) -> TimelinePanes {
     if zoomed {
-        let (tabs, detail) = body.split_top(1);
-        return TimelinePanes { tabs, detail, ..TimelinePanes::default() };
+        return right_pane(body);
     }
     let chart_rows = match body.h {
         0..=5 => 0,
@@ -96,18 +97,23 @@ pub fn timeline(body: Area, in_detail: bool, zoomed: bool) -> TimelinePanes {
     };
     let (chart, rest) = body.split_top(chart_rows);
     if body.w < TWO_PANES {
-        let (tabs, below) = rest.split_top(1);
         return if in_detail {
-            TimelinePanes { chart, tabs, detail: below, list: Area::default() }
+            TimelinePanes { chart, ..right_pane(rest) }
         } else {
             TimelinePanes { chart, list: rest, ..TimelinePanes::default() }
         };
     }
-    let list_columns = (body.w * 2 / 5).clamp(34, 72);
+    let list_columns = (body.w * 9 / 20).clamp(36, 76);
     let (list, right) = rest.split_left(list_columns);
     let (_line, right) = right.split_left(1);
-    let (tabs, detail) = right.split_top(1);
-    TimelinePanes { chart, list, tabs, detail }
+    TimelinePanes { chart, list, ..right_pane(right) }
+}
+
+/// Tabs, reward and detail one below the other.
+fn right_pane(area: Area) -> TimelinePanes {
+    let (tabs, rest) = area.split_top(1);
+    let (reward, detail) = rest.split_top(u16::from(area.h >= 8));
+    TimelinePanes { tabs, reward, detail, ..TimelinePanes::default() }
 }
 
 /// The panes of Compare.
@@ -134,7 +140,7 @@ pub fn compare_columns(width: u16) -> usize {
 
 /// Divides Compare among `candidates`, with a matrix of `files` rows if it is wanted.
 pub fn compare(body: Area, candidates: usize, files: Option<usize>) -> ComparePanes {
-    let wanted = files.map_or(0, |n| n as u16 + 2);
+    let wanted = files.filter(|n| *n > 0).map_or(0, |n| u16::try_from(n).unwrap_or(u16::MAX - 2) + 2);
     let matrix_rows = if body.h >= 14 { wanted.min(body.h / 3) } else { 0 };
     let (matrix, rest) = body.split_top(matrix_rows);
     let shown = compare_columns(body.w).min(candidates) as u16;
@@ -152,18 +158,34 @@ pub fn compare(body: Area, candidates: usize, files: Option<usize>) -> ComparePa
     ComparePanes { matrix, columns }
 }
 
-/// The panes of Rank: the table, and what the order is worth (may be empty).
-pub fn rank(body: Area) -> (Area, Area) {
-    if body.w >= 110 {
-        let (table, right) = body.split_left(body.w - 44);
-        return (table, right.split_left(1).1);
-    }
-    let worth_rows = match body.h {
-        0..=7 => 0,
-        8..=15 => 3,
-        _ => 8,
+/// The panes of Rank; all but the table may be empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RankPanes {
+    /// The order, with a head.
+    pub table: Area,
+    /// The patch of the selected attempt, with a head.
+    pub patch: Area,
+    /// What the order is worth.
+    pub worth: Area,
+}
+
+/// Divides Rank for so many attempts.
+pub fn rank(body: Area, attempts: usize) -> RankPanes {
+    let (left, worth) = if body.w >= 110 {
+        let (left, right) = body.split_left(body.w - 46);
+        (left, right.split_left(1).1)
+    } else {
+        let worth_rows = match body.h {
+            0..=7 => 0,
+            8..=15 => 3,
+            _ => 6,
+        };
+        body.split_bottom(worth_rows)
     };
-    body.split_bottom(worth_rows)
+    let wanted = u16::try_from(attempts).unwrap_or(u16::MAX - 1) + 1;
+    let table_rows = wanted.min((left.h / 2).max(4));
+    let (table, patch) = if left.h >= table_rows + 5 { left.split_top(table_rows) } else { (left, Area::default()) };
+    RankPanes { table, patch, worth }
 }
 
 /// The box of an overlay in the middle of the screen, and the text in it.
@@ -207,11 +229,11 @@ mod tests {
             prop_assert_eq!(s.header.h + s.body.h + s.hints.h + s.status.h, h);
             let t = timeline(s.body, detail, zoom);
             let c = compare(s.body, n, Some(files));
-            let (table, worth) = rank(s.body);
+            let r = rank(s.body, n);
             let (outer, inner) = overlay((w, h));
             prop_assert!(within(whole, outer) && within(outer, inner));
             let columns = c.columns.iter().flat_map(|(a, b)| [*a, *b]);
-            for area in [t.chart, t.list, t.tabs, t.detail, c.matrix, table, worth].into_iter().chain(columns) {
+            for area in [t.chart, t.list, t.tabs, t.reward, t.detail, c.matrix, r.table, r.patch, r.worth].into_iter().chain(columns) {
                 prop_assert!(within(s.body, area), "{area:?} not in {:?}", s.body);
             }
         }

@@ -83,7 +83,10 @@ impl Keymap {
             let key = self.keys(info.action).first()?;
             (!info.hint.is_empty()).then(|| (key.to_string(), info.hint))
         };
-        section(here).chain(section(Context::Global)).filter_map(hint).collect()
+        // The key that explains all others is never the one that does not fit.
+        let first = std::iter::once(Action::Help.info());
+        let others = section(here).chain(section(Context::Global)).filter(|info| info.action != Action::Help);
+        first.chain(others).filter_map(hint).collect()
     }
 
     fn merge(&mut self, text: &str, origin: &str) -> Result<(), String> {

@@ -7,11 +7,12 @@ use crate::rank::{Candidate, Manual, Ranking, order};
 use crate::trajectory::IssueId;
 
 use super::data::{AttemptId, IssueEntry};
+use super::doc::Scroll;
 use super::effect::{Effect, ExportEntry};
 use super::facts::Badge;
 use super::prompt::{Line, Prompt, Purpose};
 use super::scores::ScoreBook;
-use super::{Action, State};
+use super::{Action, State, geometry};
 
 /// A person's work on one issue.
 #[derive(Debug, Clone, Default)]
@@ -44,6 +45,10 @@ pub struct RankState {
     pub selected: usize,
     /// The order now.
     pub ranking: Ranking,
+    /// Id of the diff of the selected attempt's patch.
+    pub patch: String,
+    /// Where it is read on from.
+    pub scroll: Scroll,
     /// What it is worth over all issues.
     pub worth: Worths,
     /// Moves and vetoes of every issue that has any.
@@ -93,7 +98,7 @@ pub fn of_issue(state: &State, issue: usize) -> Ranking {
 }
 
 /// Opens an issue, with `attempt` selected.
-pub(super) fn open(state: &mut State, issue: usize, attempt: Option<usize>) {
+pub(super) fn open(state: &mut State, issue: usize, attempt: Option<usize>) -> Vec<Effect> {
     state.ranking.issue = issue;
     state.ranking.open = issue < state.data.issues.len();
     state.ranking.selected = 0;
@@ -101,6 +106,42 @@ pub(super) fn open(state: &mut State, issue: usize, attempt: Option<usize>) {
     if let Some(attempt) = attempt {
         select_attempt(state, attempt);
     }
+    show_patch(state)
+}
+
+/// Lays out the patch of the selected attempt.
+fn show_patch(state: &mut State) -> Vec<Effect> {
+    let Some(attempt) = selected_attempt(state) else {
+        return Vec::new();
+    };
+    let entry = state.data.issues.get(state.ranking.issue);
+    let patch = entry.and_then(|e| e.issue.attempts.get(attempt)).and_then(crate::trajectory::Attempt::patch);
+    let (id, request) = state.diffs.add(patch);
+    if state.ranking.patch != id {
+        state.ranking.scroll = Scroll::default();
+        state.ranking.patch = id;
+    }
+    request.map(|r| Effect::Highlight(vec![r])).into_iter().collect()
+}
+
+/// The panes as they are drawn now.
+pub fn panes(state: &State) -> geometry::RankPanes {
+    geometry::rank(geometry::screen(state.size).body, state.ranking.ranking.rows.len())
+}
+
+/// Scrolls the patch by so many pages; the table by as many rows where no patch is shown.
+fn page(state: &mut State, by: isize) {
+    let pane = panes(state).patch;
+    let Some(diff) = state.diffs.get(&state.ranking.patch).filter(|_| !pane.is_empty()) else {
+        let last = state.ranking.ranking.rows.len().saturating_sub(1);
+        state.ranking.selected = if by < 0 { 0 } else { last };
+        return;
+    };
+    let (width, height) = (usize::from(pane.w), usize::from(pane.h.saturating_sub(1)));
+    let at = state.ranking.scroll;
+    let rows = by * isize::try_from(height.saturating_sub(1).max(1)).unwrap_or(1);
+    let to = diff.doc.scrolled(at, rows, width);
+    state.ranking.scroll = if by > 0 { to.min(diff.doc.bottom(width, height)).max(at) } else { to };
 }
 
 /// Orders anew, with the same attempt selected.
@@ -156,8 +197,10 @@ pub(super) fn handle(state: &mut State, action: Action) -> Option<Vec<Effect>> {
     match action {
         Action::Up => state.ranking.selected = at.saturating_sub(1),
         Action::Down => state.ranking.selected = (at + 1).min(last),
-        Action::Top | Action::PageUp => state.ranking.selected = 0,
-        Action::Bottom | Action::PageDown => state.ranking.selected = last,
+        Action::Top => state.ranking.selected = 0,
+        Action::Bottom => state.ranking.selected = last,
+        Action::PageUp => page(state, -1),
+        Action::PageDown => page(state, 1),
         Action::MoveUp => shift(state, -1),
         Action::MoveDown => shift(state, 1),
         Action::Veto => veto(state),
@@ -165,7 +208,7 @@ pub(super) fn handle(state: &mut State, action: Action) -> Option<Vec<Effect>> {
         Action::Redo => undo(state, false),
         _ => return None,
     }
-    Some(Vec::new())
+    Some(show_patch(state))
 }
 
 fn hand(state: &mut State) -> Option<&mut Hand> {

@@ -97,7 +97,7 @@ fn critic_ready(state: &mut State, info: Box<CriticInfo>) -> Vec<Effect> {
     state.critic = CriticState::Ready(info);
     let mut effects = ask_for_scores(state);
     effects.extend(timeline::critic_changed(state));
-    refresh_board(state);
+    board::refresh(state);
     ranking::refresh(state);
     effects
 }
@@ -167,7 +167,7 @@ fn joined(state: &mut State) -> Vec<Effect> {
     if let Some(at) = ranked.and_then(|p| find(state, &p)) {
         let entry = &state.data.issues[at.issue()];
         let attempt = selected_id.and_then(|id| entry.attempts.iter().position(|a| a.id == id));
-        ranking::open(state, at.issue(), attempt);
+        effects.extend(ranking::open(state, at.issue(), attempt));
     }
     if let Some(at) = compared.and_then(|p| find(state, &p)) {
         effects.extend(compare::open(state, at.issue(), None));
@@ -195,17 +195,11 @@ fn find(state: &State, place: &Place) -> Option<BoardRow> {
 }
 
 fn scored(state: &mut State, key: &TrajectoryKey) -> Vec<Effect> {
-    refresh_board(state);
+    board::refresh(state);
     if state.view == View::Rank {
         ranking::refresh(state);
     }
     timeline::scores_changed(state, key)
-}
-
-/// Rows stand where they stood unless they are sorted by what has changed.
-fn refresh_board(state: &mut State) {
-    let keep = state.board.row();
-    state.board.refresh(&state.data, &state.scores, keep);
 }
 
 fn paste(state: &mut State, text: &str) -> Vec<Effect> {
@@ -213,7 +207,7 @@ fn paste(state: &mut State, text: &str) -> Vec<Effect> {
         line.insert(text);
         if *purpose == Purpose::Filter {
             let filter = line.text().to_owned();
-            set_filter(state, filter);
+            board::set_filter(state, filter);
         }
     }
     Vec::new()
@@ -240,13 +234,13 @@ fn prompted(state: &mut State, prompt: Prompt, input: KeyInput) -> Vec<Effect> {
             Edit::Accepted => accept(state, &purpose, line.text().to_owned()),
             Edit::Cancelled => {
                 if purpose == Purpose::Filter {
-                    set_filter(state, String::new());
+                    board::set_filter(state, String::new());
                 }
                 Vec::new()
             }
             Edit::Changed | Edit::Ignored => {
                 if purpose == Purpose::Filter {
-                    set_filter(state, line.text().to_owned());
+                    board::set_filter(state, line.text().to_owned());
                 }
                 state.prompt = Some(Prompt::Text { purpose, line });
                 Vec::new()
@@ -272,7 +266,7 @@ fn answer(state: &mut State, question: Question, input: KeyInput) -> Vec<Effect>
 
 fn accept(state: &mut State, purpose: &Purpose, text: String) -> Vec<Effect> {
     match purpose {
-        Purpose::Filter => set_filter(state, text),
+        Purpose::Filter => board::set_filter(state, text),
         Purpose::VetoReason => ranking::veto_with(state, &text),
         Purpose::ExportPath if text.trim().is_empty() => state.say("no path given; nothing was written"),
         Purpose::ExportPath => return export_to(state, text.trim().to_owned(), false),
@@ -287,13 +281,6 @@ fn export_to(state: &mut State, path: String, overwrite: bool) -> Vec<Effect> {
         return Vec::new();
     }
     vec![Effect::Export { path: PathBuf::from(path), overwrite, entries: plan.entries }]
-}
-
-fn set_filter(state: &mut State, filter: String) {
-    if state.board.filter != filter {
-        state.board.filter = filter;
-        refresh_board(state);
-    }
 }
 
 fn in_overlay(state: &mut State, overlay: Overlay, action: Action) -> Vec<Effect> {
@@ -336,7 +323,7 @@ fn toggle_overlay(state: &mut State, kind: OverlayKind) -> Vec<Effect> {
 
 fn perform(state: &mut State, action: Action) -> Vec<Effect> {
     let own = match state.view {
-        View::Board => board_action(state, action),
+        View::Board => board::handle(state, action),
         View::Timeline => timeline::handle(state, action),
         View::Compare => compare::handle(state, action),
         View::Rank => ranking::handle(state, action),
@@ -386,7 +373,7 @@ fn back(state: &mut State) -> Vec<Effect> {
         return timeline::handle(state, Action::Zoom).unwrap_or_default();
     }
     if state.view == View::Board {
-        set_filter(state, String::new());
+        board::set_filter(state, String::new());
         return Vec::new();
     }
     state.view = state.history.pop().unwrap_or_default();
@@ -439,7 +426,7 @@ fn open_rank(state: &mut State) -> Vec<Effect> {
     };
     if state.view != View::Rank {
         state.go(View::Rank);
-        ranking::open(state, issue, attempt);
+        return ranking::open(state, issue, attempt);
     }
     Vec::new()
 }
@@ -460,10 +447,7 @@ fn other_issue(state: &mut State, by: isize) -> Vec<Effect> {
     state.board.selected = state.board.rows.iter().position(|r| *r == row).unwrap_or(state.board.selected);
     match state.view {
         View::Compare => compare::open(state, issue, None),
-        View::Rank => {
-            ranking::open(state, issue, None);
-            Vec::new()
-        }
+        View::Rank => ranking::open(state, issue, None),
         View::Board | View::Timeline => Vec::new(),
     }
 }
@@ -476,58 +460,4 @@ fn ask_export_path(state: &mut State) -> Vec<Effect> {
         state.prompt = Some(Prompt::Text { purpose: Purpose::ExportPath, line: Line::new(EXPORT_PATH) });
     }
     Vec::new()
-}
-
-fn board_action(state: &mut State, action: Action) -> Option<Vec<Effect>> {
-    let last = state.board.rows.len().saturating_sub(1);
-    let page = usize::from(geometry::screen(state.size).body.h.saturating_sub(2).max(1));
-    let at = state.board.selected;
-    match action {
-        Action::Up => state.board.selected = at.saturating_sub(1),
-        Action::Down => state.board.selected = (at + 1).min(last),
-        Action::PageUp => state.board.selected = at.saturating_sub(page),
-        Action::PageDown => state.board.selected = (at + page).min(last),
-        Action::Top => state.board.selected = 0,
-        Action::Bottom => state.board.selected = last,
-        Action::Left => fold(state, Some(false)),
-        Action::Right => fold(state, Some(true)),
-        Action::Fold => fold(state, None),
-        Action::FoldAll => {
-            let all = state.board.unfolded.is_empty();
-            let ids = state.data.issues.iter().map(|e| e.issue.id.clone());
-            state.board.unfolded = if all { ids.collect() } else { Default::default() };
-            refresh_board(state);
-        }
-        Action::Sort => {
-            state.board.sort = state.board.sort.next();
-            state.board.reverse = false;
-            refresh_board(state);
-        }
-        Action::SortReverse => {
-            state.board.reverse = !state.board.reverse;
-            refresh_board(state);
-        }
-        Action::Filter => {
-            let line = Line::new(state.board.filter.clone());
-            state.prompt = Some(Prompt::Text { purpose: Purpose::Filter, line });
-        }
-        _ => return None,
-    }
-    Some(Vec::new())
-}
-
-/// Shows (`true`), hides (`false`) or toggles the attempts of the selected issue; its row is selected after hiding.
-fn fold(state: &mut State, wanted: Option<bool>) {
-    let Some(row) = state.board.row() else {
-        return;
-    };
-    let id = state.data.issues[row.issue()].issue.id.clone();
-    let shown = state.board.unfolded.contains(&id);
-    if wanted.unwrap_or(!shown) {
-        state.board.unfolded.insert(id);
-        refresh_board(state);
-    } else {
-        state.board.unfolded.remove(&id);
-        state.board.refresh(&state.data, &state.scores, Some(BoardRow::Issue(row.issue())));
-    }
 }

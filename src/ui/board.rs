@@ -30,12 +30,12 @@ impl Columns {
     /// The less important a column, the earlier it gives way.
     fn of(width: u16, longest_name: u16) -> Self {
         let wide = |needed: u16, columns: u16| if width >= needed { columns } else { 0 };
-        let runs = wide(56, 7);
+        let runs = wide(56, 6);
         let resolved = wide(36, 9);
-        let drop = wide(66, 9);
-        let cost = wide(76, 10);
+        let drop = wide(66, 7);
+        let cost = wide(76, 9);
         let fixed = 2 + runs + resolved + score::WIDTH + 1 + drop + cost;
-        let badges_wanted = wide(60, if width >= 110 { 40 } else { 14 });
+        let badges_wanted = wide(60, if width >= 110 { 40 } else { 13 });
         let name = width.saturating_sub(fixed + badges_wanted).min(longest_name.max(12) + 1);
         let badges = if badges_wanted == 0 { 0 } else { width.saturating_sub(fixed + name) };
         let mut x = 2;

@@ -2,7 +2,7 @@
 
 use crate::app::geometry::Area;
 use crate::app::prompt::{Prompt, Purpose, Question};
-use crate::app::{CriticState, State, View, timeline};
+use crate::app::{Action, CriticState, State, View, timeline};
 use crate::critic::{CriticInfo, Wording};
 use crate::text;
 
@@ -94,7 +94,13 @@ pub fn status(canvas: &mut Canvas, area: Area, state: &State) -> Option<(u16, u1
         canvas.put_cut(area, (1, 0), area.w.saturating_sub(2), &line, style);
         return None;
     }
-    let progress = progress(state);
+    let mut progress = progress(state);
+    // Small screens have no line of hints; the way to the keys is said here.
+    if area.y + 1 < 16
+        && let Some(key) = state.keymap.keys(Action::Help).first()
+    {
+        progress.push_str(&format!(" {key} keys"));
+    }
     let right = text::display_width(&progress) as u16;
     let room = area.w.saturating_sub(right + 3);
     let (line, role) = critic_line(state, usize::from(room));

@@ -11,7 +11,7 @@ use crate::rank::{Reason, Row};
 
 use super::canvas::Canvas;
 use super::theme::Role;
-use super::{board, score};
+use super::{board, doc, score};
 
 /// Draws Rank.
 pub fn draw(canvas: &mut Canvas, area: Area, state: &State) {
@@ -24,9 +24,29 @@ pub fn draw(canvas: &mut Canvas, area: Area, state: &State) {
         canvas.put_cut(area, (1, 0), area.w.saturating_sub(2), "nothing is open; choose an issue on the Board", style);
         return;
     };
-    let (table, worth) = geometry::rank(area);
-    draw_table(canvas, table, state, entry);
-    draw_worth(canvas, worth, state, worth.y == table.y);
+    let panes = geometry::rank(area, r.ranking.rows.len());
+    draw_table(canvas, panes.table, state, entry);
+    draw_patch(canvas, panes.patch, state, entry);
+    draw_worth(canvas, panes.worth, state, panes.worth.y == panes.table.y);
+}
+
+/// The patch of the selected attempt: what one decides about.
+fn draw_patch(canvas: &mut Canvas, area: Area, state: &State, entry: &IssueEntry) {
+    let r = &state.ranking;
+    let (Some(diff), Some(row)) = (state.diffs.get(&r.patch), r.ranking.rows.get(r.selected)) else {
+        return;
+    };
+    let (head, body) = area.split_top(1);
+    let line = "─".repeat(usize::from(head.w));
+    canvas.put(head, 0, 0, &line, canvas.theme.role(Role::Line));
+    let title = format!(" patch of {} ", entry.attempts[row.candidate.attempt].name);
+    canvas.put_cut(head, (2, 0), head.w.saturating_sub(4), &title, canvas.theme.role(Role::Title));
+    let position = doc::position(&diff.doc, r.scroll, body);
+    if !position.is_empty() {
+        let right = Area { w: head.w.saturating_sub(2), ..head };
+        canvas.put_right(right, 0, &format!(" {position} "), canvas.theme.role(Role::Dim));
+    }
+    doc::draw(canvas, body, &diff.doc, r.scroll);
 }
 
 /// Start and width of each column; 0 = not shown.
@@ -138,7 +158,9 @@ impl Line<'_> {
         let mut words = Vec::new();
         if let Some(reason) = row.reason {
             let why = row.note.as_deref().map(|n| format!(": {}", crate::text::one_line(n))).unwrap_or_default();
-            words.push(format!("{}{why}", reason.text()));
+            let missing = entry.attempts[row.candidate.attempt].facts.badges.contains(&Badge::NoPatch);
+            let text = if reason == Reason::EmptyPatch && missing { "no patch" } else { reason.text() };
+            words.push(format!("{text}{why}"));
         }
         if !row.twins.is_empty() {
             let names: Vec<&str> = row.twins.iter().map(|&t| entry.attempts[t].name.as_str()).collect();
@@ -175,11 +197,18 @@ fn worth_lines(state: &State) -> Vec<(String, Role)> {
     let worth = &state.ranking.worth;
     let manual = &worth.manual;
     let mut lines = Vec::new();
-    let missing = format!("{} without all labels, {} without a choice", manual.unlabelled, manual.unranked);
-    lines.push((format!(" over {} issues with labels ({missing}) ", manual.issues), Role::Title));
+    let all = state.data.issues.len();
+    lines.push((format!(" share resolved, over {} of {all} issues ", manual.issues), Role::Title));
+    let mut left_out = Vec::new();
+    if manual.unlabelled > 0 {
+        left_out.push(format!("{} lack labels", manual.unlabelled));
+    }
+    if manual.unranked > 0 {
+        left_out.push(format!("{} have no choice yet", manual.unranked));
+    }
     if manual.issues == 0 {
-        lines.push(("nothing can be said: no ranked issue has a label".to_owned(), Role::Notice));
-        lines.push(("for every attempt (add the SWE-bench reports)".to_owned(), Role::Notice));
+        lines.push((left_out.join(", "), Role::Notice));
+        lines.push(("add SWE-bench reports to see what an order is worth".to_owned(), Role::Notice));
         return lines;
     }
     let share = |s: Option<f64>| s.map_or_else(|| "    -".to_owned(), |s| format!("{:>4.0}%", s * 100.0));
@@ -197,6 +226,9 @@ fn worth_lines(state: &State) -> Vec<(String, Role)> {
         worth.curve.iter().enumerate().map(|(k, s)| format!("{}:{:.0}%", k + 1, s * 100.0)).collect();
     if !curve.is_empty() {
         lines.push((format!("best@k of your order  {}", curve.join("  ")), Role::Dim));
+    }
+    if !left_out.is_empty() {
+        lines.push((format!("left out: {}", left_out.join(", ")), Role::Dim));
     }
     lines
 }

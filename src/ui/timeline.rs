@@ -37,6 +37,7 @@ pub fn draw(canvas: &mut Canvas, area: Area, state: &State) {
         canvas.vertical(x, panes.list.y, panes.list.h);
     }
     draw_tabs(canvas, panes.tabs, panes.detail, state);
+    draw_reward(canvas, panes.reward, state);
     doc::draw(canvas, panes.detail, detail_doc(state), t.scroll);
 }
 
@@ -51,11 +52,12 @@ fn draw_tabs(canvas: &mut Canvas, area: Area, detail: Area, state: &State) {
     let position = doc::position(detail_doc(state), t.scroll, detail);
     let right = text::display_width(&position) as u16;
     let mut x = canvas.put(area, 0, 0, if focused { "▸" } else { " " }, title);
-    let all: usize = Tab::ALL.iter().map(|t| text::display_width(t.title()) + 2).sum();
-    let tabs: Vec<Tab> = if all + usize::from(right) + 1 > usize::from(area.w) { vec![t.tab] } else { Tab::ALL.into() };
+    let room = usize::from(area.w.saturating_sub(right + 2));
+    let (tabs, long) = tabs_that_fit(t.tab, room);
     for tab in tabs {
+        let name = if long { tab.title() } else { tab.short_title() };
         let style = if tab == t.tab { title } else { dim };
-        let text = if tab == t.tab { format!("[{}]", tab.title()) } else { format!(" {} ", tab.title()) };
+        let text = if tab == t.tab { format!("[{name}]") } else { format!(" {name} ") };
         x = canvas.put(area, x, 0, &text, style);
     }
     let number = format!(" {}/{}", t.action + 1, t.outline.rows.len());
@@ -63,6 +65,54 @@ fn draw_tabs(canvas: &mut Canvas, area: Area, detail: Area, state: &State) {
         canvas.put(area, x, 0, &number, dim);
     }
     canvas.put_right(area, 0, &position, dim);
+}
+
+/// The reward of the selected action in words, with when it was read: what people do not know about the number.
+fn draw_reward(canvas: &mut Canvas, area: Area, state: &State) {
+    let t = &state.timeline;
+    if area.is_empty() || t.outline.rows.is_empty() {
+        return;
+    }
+    let scoring = scoring(state);
+    let reward = scoring.and_then(|s| s.reward(t.action));
+    let scale = score::scale(state);
+    score::cell(canvas, area, (0, 0), &scale, reward, Style::new());
+    let mut words = String::new();
+    let mut role = Role::Dim;
+    if reward.is_none() {
+        words.push_str(&scoring_words(state).unwrap_or_else(|| "no reward for this action".to_owned()));
+    } else if let Some(scoring) = scoring {
+        if let Some(change) = scoring.change(t.action) {
+            words.push_str(&signed(change));
+        }
+        if scoring.drop_at(t.action).is_some() {
+            role = Role::Drop;
+            words.push_str(" ▼ drop");
+        }
+        if scoring.actions.get(t.action).is_some_and(|a| a.after_cut) {
+            words.push_str(" · after a cut");
+        }
+    }
+    let x = score::WIDTH + 1;
+    canvas.put_cut(area, (x, 0), area.w.saturating_sub(x), &words, canvas.theme.role(role));
+    let x = x + text::display_width(&words) as u16 + 1;
+    if reward.is_some() {
+        let when = "· read after this turn, before its observation";
+        canvas.put_cut(area, (x, 0), area.w.saturating_sub(x), when, canvas.theme.role(Role::Dim));
+    }
+}
+
+/// All tabs with their long titles if there is room, else with the short ones, else the current one alone.
+fn tabs_that_fit(current: Tab, room: usize) -> (Vec<Tab>, bool) {
+    let long: usize = Tab::ALL.iter().map(|t| text::display_width(t.title()) + 2).sum();
+    let short: usize = Tab::ALL.iter().map(|t| text::display_width(t.short_title()) + 2).sum();
+    if long <= room {
+        (Tab::ALL.into(), true)
+    } else if short <= room {
+        (Tab::ALL.into(), false)
+    } else {
+        (vec![current], true)
+    }
 }
 
 fn draw_list(canvas: &mut Canvas, area: Area, state: &State) {
