@@ -92,8 +92,11 @@ impl Reader {
             self.nameless += 1;
             return;
         };
-        let member = if value.is_string() { Some(value) } else { PATCH.iter().find_map(|k| value.get(k)) };
-        match member {
+        let patch_of = |v: &'_ Value| PATCH.iter().find_map(|k| v.get(k)).cloned();
+        let member = if value.is_string() { Some(value.clone()) } else { patch_of(value) };
+        // Some scripts put the whole prediction where its patch belongs.
+        let member = member.map(|m| if m.is_object() { patch_of(&m).unwrap_or(Value::Null) } else { m });
+        match &member {
             Some(Value::Null) => self.nulls += 1,
             None => self.missing += 1,
             Some(_) => {}
@@ -109,7 +112,7 @@ impl Reader {
                 .find_map(|k| field::get(value, k).and_then(field::scalar_text)),
             instance_id,
             model,
-            patch: member.and_then(Value::as_str).map(str::to_owned),
+            patch: member.as_ref().and_then(Value::as_str).map(str::to_owned),
             ..Prediction::default()
         });
     }
@@ -155,6 +158,8 @@ mod tests {
         assert_eq!(dict.model.as_deref(), Some("m"));
         assert!(dict == list && list == line);
         let key = only(r#"{"o__r-1": {"patch": "P"}}"#);
+        let nested = only(r#"{"instance_id": "o__r-1", "model_patch": {"instance_id": "o__r-1", "model_patch": "P"}}"#);
+        assert_eq!(nested.patch.as_deref(), Some("P"));
         let bare = only(r#"{"o__r-1": "P"}"#);
         assert!(key == bare);
         assert_eq!((bare.instance_id.as_str(), bare.patch.as_deref()), ("o__r-1", Some("P")));

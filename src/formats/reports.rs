@@ -9,7 +9,8 @@ use super::table::{Decoded, Input};
 use crate::trajectory::{Outcome, RunReport};
 
 /// Lists of instances that were not resolved, with the finer reason each stands for.
-const UNRESOLVED: [(&str, &str); 14] = [
+const UNRESOLVED: [(&str, &str); 15] = [
+    ("with_logs", ""),
     ("unresolved_ids", ""),
     ("unresolved", ""),
     ("ids_unresolved", ""),

@@ -42,6 +42,9 @@ fn is_copy(a: &Trajectory, b: &Trajectory) -> bool {
 pub fn add_predictions(attempts: &mut Vec<Attempt>, instance: &str, own: &[&Arc<Prediction>], runs: &mut Runs) {
     let candidates: Vec<Candidate> = attempts.iter().map(|a| Candidate::of(a, Some(instance))).collect();
     let mut left = Vec::new();
+    // A prediction in the instance's own folder is nearer than one in the run's: it comes first.
+    let mut own = own.to_vec();
+    own.sort_by_key(|p| std::cmp::Reverse(p.path.components().count()));
     for prediction in own {
         let patch = runs::normalized(prediction.patch.as_deref().unwrap_or_default());
         let companion = Companion {
@@ -51,7 +54,7 @@ pub fn add_predictions(attempts: &mut Vec<Attempt>, instance: &str, own: &[&Arc<
         };
         let found = runs::find(&companion, &candidates, runs).and_then(|i| attempts.get_mut(i));
         if !found.is_some_and(|attempt| take(attempt, prediction, &patch)) {
-            left.push((*prediction, patch));
+            left.push((prediction, patch));
         }
     }
     for (prediction, patch) in left {

@@ -1,8 +1,9 @@
 //! Short names of attempts, made from what differs between them.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use super::Attempt;
+use super::{Attempt, runs};
 
 /// Longest name in characters.
 const LONGEST: usize = 24;
@@ -37,12 +38,19 @@ fn by_path(attempts: &[Attempt], instance: Option<&str>) -> Vec<String> {
     };
     let front = (0..shortest).take_while(|i| same_at(*i, false)).count();
     let back = (0..shortest - front).take_while(|i| same_at(*i, true)).count();
-    if paths.len() == 1 {
-        let own = attempts.first().and_then(|a| a.trajectory.as_ref()?.attempt.clone());
-        let last = paths.first().and_then(|p| p.last().cloned());
-        return vec![own.or(last).unwrap_or_else(|| "1".to_owned())];
+    if let [attempt] = attempts {
+        return vec![alone(attempt, instance)];
     }
     paths.iter().map(|p| p.get(front..p.len() - back).unwrap_or_default().join("/")).collect()
+}
+
+/// The only attempt is named by its run.
+fn alone(attempt: &Attempt, instance: Option<&str>) -> String {
+    let own = attempt.trajectory.as_ref().and_then(|t| t.attempt.clone());
+    let candidate = attempt.prediction.as_ref().and_then(|p| p.candidate.clone());
+    let dir = attempt.path().map(|p| runs::run_dir(p, instance));
+    let run = dir.and_then(|d| Some(d.file_name()?.to_string_lossy().into_owned()));
+    own.or(candidate).or(run).unwrap_or_else(|| "1".to_owned())
 }
 
 fn parts(attempt: &Attempt, instance: Option<&str>) -> Vec<String> {
@@ -55,8 +63,21 @@ fn parts(attempt: &Attempt, instance: Option<&str>) -> Vec<String> {
             *file = stem.to_owned();
         }
     }
-    parts.retain(|p| Some(p.as_str()) != instance && !p.is_empty());
+    let file = parts.len().saturating_sub(1);
+    let mut at = 0;
+    parts.retain(|p| {
+        at += 1;
+        Some(p.as_str()) != instance && !p.is_empty() && (at > file || !runs::is_companion(p))
+    });
+    if attempt.trajectory.is_none() && parts.last().is_none_or(|last| Some(last.as_str()) == folder(path)) {
+        parts.push("prediction".to_owned());
+    }
     parts
+}
+
+/// The folder of the run, as it stands in the path.
+fn folder(path: &Path) -> Option<&str> {
+    path.parent()?.parent()?.file_name()?.to_str()
 }
 
 /// Names of attempts that stand in the same file: by run id, candidate, or record.

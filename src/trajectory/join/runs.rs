@@ -29,6 +29,11 @@ const DEEP: [&str; 6] =
 /// How many levels there may be.
 const LEVELS: usize = 5;
 
+/// Is this the name of a folder that holds a part of a run?
+pub fn is_companion(name: &str) -> bool {
+    TRAJECTORIES.contains(&name) || COMPANIONS.contains(&name)
+}
+
 /// The folder of the run that a file belongs to: its own, without the levels for the instance and for companions.
 pub fn run_dir(path: &Path, instance: Option<&str>) -> PathBuf {
     let mut dir = path.parent().unwrap_or(Path::new(""));
@@ -36,7 +41,7 @@ pub fn run_dir(path: &Path, instance: Option<&str>) -> PathBuf {
         dir = dir.parent().unwrap_or(dir);
     }
     while let (Some(last), Some(above)) = (name(dir), dir.parent()) {
-        if !TRAJECTORIES.contains(&last) && !COMPANIONS.contains(&last) {
+        if !is_companion(last) {
             break;
         }
         dir = above;
