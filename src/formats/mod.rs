@@ -15,6 +15,7 @@ mod labelled;
 mod load;
 mod mini;
 mod names;
+mod openhands;
 mod predictions;
 mod reports;
 mod rows;

@@ -60,8 +60,8 @@ fn is_instance_report(value: &Map<String, Value>) -> bool {
 
 /// A report about a run.
 pub fn sniff_run(sniff: &Sniff<'_>) -> Option<Match> {
-    if let Some(root) = sniff.object() {
-        return run_form(root).and_then(|what| Match::some(Confidence::Certain, what));
+    if let Some(what) = sniff.object().and_then(run_form) {
+        return Match::some(Confidence::Certain, what);
     }
     let steps = ["messages", "history", "trajectory", "steps", "model_patch", "patch", "conversations"];
     if !sniff.is_rows() || !sniff.has("instance_id") || steps.iter().any(|k| sniff.has(k)) {
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn rows_of_results_and_trailing_commas() {
-        let rows = b"{\"instance_id\":\"a__a-1\",\"resolved\":false,\"error\":\"missing_report\"}\n{\"instance_id\":\"b__b-1\",\"test_result\":{\"report\":{\"resolved\":true}}}";
+        let rows = b"{\"instance_id\":\"a__a-1\",\"resolved\":false,\"error\":\"missing_report\"}\n{\"instance_id\":\"b__b-1\",\"resolved\":1}";
         let file = load_bytes(Path::new("r.jsonl"), rows.to_vec());
         assert_eq!(outcomes(&file.reports[0]), [("a__a-1", Some(false)), ("b__b-1", Some(true))]);
         assert_eq!(file.reports[0].reasons["a__a-1"], "missing_report");

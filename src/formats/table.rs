@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::document::Document;
 use super::sniff::{Match, Sniff};
-use super::{chat, labelled, mini, predictions, reports, sweagent};
+use super::{chat, labelled, mini, openhands, predictions, reports, sweagent};
 use crate::trajectory::{Diagnostic, Prediction, RunReport, Trajectory};
 
 /// What a format holds.
@@ -79,6 +79,42 @@ pub struct Decoded {
 
 /// Every format this program reads, the more special before the more general.
 pub static FORMATS: &[Format] = &[
+    Format {
+        id: "openhands-0",
+        name: "OpenHands V0 output.jsonl",
+        writer: "OpenHands (OpenDevin) evaluations to 2025, and its issue resolver",
+        recognised: "rows with `instance_id` (or `issue`) and a `history` of actions and observations, flat or in pairs",
+        kind: Kind::Trajectory,
+        sniff: openhands::sniff_v0,
+        decode: openhands::decode_rows,
+    },
+    Format {
+        id: "openhands-1",
+        name: "OpenHands V1 output.jsonl",
+        writer: "OpenHands benchmarks on the software-agent SDK",
+        recognised: "rows with `instance_id` and a `history` of events with `kind`",
+        kind: Kind::Trajectory,
+        sniff: openhands::sniff_v1,
+        decode: openhands::decode_rows,
+    },
+    Format {
+        id: "openhands-0-events",
+        name: "OpenHands V0 event list",
+        writer: "OpenHands user interface, \"download trajectory\"",
+        recognised: "a list of events with `action` or `observation`",
+        kind: Kind::Trajectory,
+        sniff: openhands::sniff_v0_events,
+        decode: openhands::decode_events,
+    },
+    Format {
+        id: "openhands-1-events",
+        name: "OpenHands V1 event list",
+        writer: "software-agent SDK",
+        recognised: "a list of events with `kind`",
+        kind: Kind::Trajectory,
+        sniff: openhands::sniff_v1_events,
+        decode: openhands::decode_events,
+    },
     Format {
         id: "sweagent-0",
         name: "SWE-agent 0.x trajectory",

@@ -1,0 +1,217 @@
+//! V0 events to steps: what the model was told and wrote, rebuilt from what the runtime logged.
+
+use serde_json::Value;
+
+use super::super::{action, chat, field};
+use super::{Read, tools};
+use crate::trajectory::{Role, Step, ToolCall};
+
+/// Actions that the model neither wrote nor saw.
+const HOUSEKEEPING: [&str; 13] = [
+    "null",
+    "start",
+    "pause",
+    "resume",
+    "stop",
+    "change_agent_state",
+    "push",
+    "send_pr",
+    "recall",
+    "condensation",
+    "condensation_request",
+    "loop_recovery",
+    "summarize",
+];
+/// Observations that the model did not see.
+const UNSEEN: [&str; 7] =
+    ["null", "agent_state_changed", "recall", "condense", "loop_detection", "success", "download"];
+
+/// Reads a history, flat or in pairs of action and observation.
+pub fn read(history: &[Value]) -> Read {
+    let mut reader = Reader::default();
+    for entry in history {
+        match entry.as_array() {
+            Some(pair) => {
+                for event in pair.iter().filter(|e| !is_filler(e)) {
+                    reader.event(event);
+                }
+                reader.answer = None;
+            }
+            None => reader.event(entry),
+        }
+    }
+    chat::name_tools(&mut reader.read.steps);
+    reader.read
+}
+
+/// One side of a pair that stands for nothing.
+fn is_filler(event: &Value) -> bool {
+    let null = |key| field::str(event, key) == Some("null");
+    event.is_null() || null("action") || null("observation")
+}
+
+#[derive(Default)]
+struct Reader {
+    read: Read,
+    /// Id of the model's answer whose calls were read last: the events of parallel calls repeat it.
+    answer: Option<String>,
+}
+
+impl Reader {
+    fn event(&mut self, event: &Value) {
+        if let Some(kind) = field::str(event, "observation") {
+            return self.observation(kind, event);
+        }
+        let source = field::str(event, "source").unwrap_or("agent");
+        match field::str(event, "action") {
+            Some("system") => {
+                self.read.tools = chat::tool_specs(field::list(field::get(event, "args").unwrap_or(event), "tools"));
+                self.push(Role::System, said(event), event);
+            }
+            Some("message") if source == "agent" => self.answer(event, None),
+            Some("message") => self.push(Role::User, said(event), event),
+            Some(kind) if HOUSEKEEPING.contains(&kind) => self.push(Role::Meta, meta(kind, event), event),
+            // What a person ran by hand, and events of the environment.
+            Some(kind) if source != "agent" && field::get(event, "tool_call_metadata").is_none() => {
+                let role =
+                    if source == "user" && tools::call_of(kind, event).is_none() { Role::User } else { Role::Meta };
+                self.push(role, meta(kind, event), event);
+            }
+            Some(kind) => self.answer(event, Some(kind)),
+            None if source == "agent" && field::get(event, "source").is_some() => self.answer(event, None),
+            None if source == "user" => self.push(Role::User, said(event), event),
+            None => self.push(Role::Meta, said(event), event),
+        }
+    }
+
+    fn push(&mut self, role: Role, text: String, event: &Value) {
+        let mut step = Step::new(role, text);
+        step.timestamp = field::text(event, "timestamp");
+        self.read.steps.push(step);
+    }
+
+    /// An action of the agent: the model's answer where the file holds it, else rebuilt from the event.
+    fn answer(&mut self, event: &Value, kind: Option<&str>) {
+        let response = field::at(event, &["tool_call_metadata", "model_response"]);
+        let id = response.and_then(|r| field::text(r, "id"));
+        if id.is_some() && id == self.answer {
+            return;
+        }
+        self.answer = id;
+        let message = response.and_then(|r| field::list(r, "choices").first()?.get("message"));
+        let from_model = message.and_then(|m| chat::message_steps(m).into_iter().find(|s| s.role == Role::Assistant));
+        let mut step = match from_model {
+            Some(step) if !step.calls.is_empty() => step,
+            other => self.rebuilt(event, kind, other),
+        };
+        step.timestamp = field::text(event, "timestamp");
+        step.thought = field::str_at(event, &["args", "thought"]).filter(|t| !t.is_empty()).map(str::to_owned);
+        step.action = action::of_calls(&step.calls).or(step.action);
+        if self.read.model.is_none() {
+            self.read.model = response.and_then(|r| field::text(r, "model"));
+        }
+        self.read.steps.push(step);
+    }
+
+    fn rebuilt(&mut self, event: &Value, kind: Option<&str>, written: Option<Step>) -> Step {
+        let args = field::get(event, "args").filter(|a| a.is_object()).unwrap_or(event);
+        let Some(kind) = kind else {
+            let text = written.map(|s| s.text).filter(|t| !t.is_empty()).unwrap_or_else(|| said(event));
+            return Step::new(Role::Assistant, text);
+        };
+        // A thought is the call's own argument for `think`, and what was written around it for the others.
+        let thought = if kind == "think" { None } else { field::text(args, "thought") };
+        let text = written.map(|s| s.text).filter(|t| !t.is_empty()).or(thought).unwrap_or_default();
+        let mut call = tools::call_of(kind, event).unwrap_or_else(|| tools::unknown_call(kind, event));
+        let given = field::get(event, "tool_call_metadata").unwrap_or(&Value::Null);
+        call.id = field::text(given, "tool_call_id").unwrap_or_default();
+        call.name = field::text(given, "function_name").unwrap_or(call.name);
+        self.read.rebuilt += 1;
+        Step { calls: vec![call], ..Step::new(Role::Assistant, text) }
+    }
+
+    fn observation(&mut self, kind: &str, event: &Value) {
+        if UNSEEN.contains(&kind) {
+            return self.push(Role::Meta, meta(kind, event), event);
+        }
+        if kind == "message" || kind == "chat" {
+            return self.push(Role::User, said(event), event);
+        }
+        let given = field::get(event, "tool_call_metadata").unwrap_or(&Value::Null);
+        let mut step = Step::new(Role::Tool, seen(kind, event));
+        step.timestamp = field::text(event, "timestamp");
+        step.call_id = field::text(given, "tool_call_id");
+        step.tool_name = field::text(given, "function_name").or_else(|| self.last_call().map(|c| c.name.clone()));
+        step.exit_code = exit_code(event);
+        let failed = kind == "error" || kind == "user_rejected";
+        let success = field::get(event, "success").and_then(field::truth);
+        step.is_error = match step.exit_code {
+            _ if failed => Some(true),
+            Some(code) => Some(code != 0),
+            None => success.map(|s| !s),
+        };
+        self.read.steps.push(step);
+    }
+
+    /// The call of the last answer, if it had one only.
+    fn last_call(&self) -> Option<&ToolCall> {
+        let last = self.read.steps.iter().rev().find(|s| s.role == Role::Assistant)?;
+        if let [only] = last.calls.as_slice() { Some(only) } else { None }
+    }
+}
+
+/// Text of a message, wherever the version at hand keeps it.
+fn said(event: &Value) -> String {
+    let places = [field::at(event, &["args", "content"]), field::get(event, "content"), field::get(event, "message")];
+    let texts = places.into_iter().flatten().map(chat::content_text);
+    texts.into_iter().find(|t| !t.is_empty()).unwrap_or_default()
+}
+
+/// One line for what only the runtime knows.
+fn meta(kind: &str, event: &Value) -> String {
+    let state =
+        field::str_at(event, &["extras", "agent_state"]).or_else(|| field::str_at(event, &["args", "agent_state"]));
+    let text = state.map_or_else(|| said(event), str::to_owned);
+    if text.is_empty() { kind.to_owned() } else { format!("{kind}: {text}") }
+}
+
+/// Metadata of a command, where any version keeps it.
+fn extra<'a>(event: &'a Value, key: &str) -> Option<&'a Value> {
+    field::at(event, &["extras", "metadata", key])
+        .or_else(|| field::at(event, &["extras", key]))
+        .or_else(|| field::get(event, key))
+}
+
+fn exit_code(event: &Value) -> Option<i64> {
+    // -1 says that the command is still running, or that nobody knows.
+    extra(event, "exit_code").and_then(field::integer).filter(|code| *code != -1)
+}
+
+/// An observation as the model was shown it: a command's output with the lines the runtime puts around it.
+fn seen(kind: &str, event: &Value) -> String {
+    let content = said(event);
+    match kind {
+        "run" if field::at(event, &["extras", "metadata"]).is_some() => {
+            let text = |key| extra(event, key).and_then(Value::as_str).unwrap_or_default();
+            let mut seen = format!("{}{content}{}", text("prefix"), text("suffix"));
+            let line = |label: &str, value: &str| format!("\n[{label}{value}]");
+            if !text("working_dir").is_empty() {
+                seen.push_str(&line("Current working directory: ", text("working_dir")));
+            }
+            if !text("py_interpreter_path").is_empty() {
+                seen.push_str(&line("Python interpreter: ", text("py_interpreter_path")));
+            }
+            if let Some(code) = exit_code(event) {
+                seen.push_str(&line("Command finished with exit code ", &code.to_string()));
+            }
+            seen
+        }
+        "run" => match (extra(event, "command_id").and_then(field::integer), exit_code(event)) {
+            (Some(id), Some(code)) => format!("{content}\n[Command {id} finished with exit code {code}]"),
+            _ => content,
+        },
+        "error" => format!("{content}\n[Error occurred in processing last action]"),
+        "user_rejected" => format!("{content}\n[Last action has been rejected by the user]"),
+        _ => content,
+    }
+}
