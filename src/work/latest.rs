@@ -21,17 +21,21 @@ fn lock<J>(shared: &Shared<J>) -> MutexGuard<'_, Slot<J>> {
 }
 
 impl<J: Send + 'static> LatestThread<J> {
-    /// Starts a thread called `name` that runs `work` on the newest job there is. A panic of `work` loses that job and
-    /// is logged.
+    /// Starts a thread called `name` that runs `work` on the newest job there is. A long job asks its second argument
+    /// now and then whether a newer one waits, and may stop. A panic of `work` loses that job and is logged.
     ///
     /// # Errors
     /// The system has no thread to give.
-    pub fn spawn(name: &str, mut work: impl FnMut(J) + Send + 'static) -> std::io::Result<Self> {
+    pub fn spawn(name: &str, mut work: impl FnMut(J, &dyn Fn() -> bool) + Send + 'static) -> std::io::Result<Self> {
         let shared: Shared<J> = Arc::new((Mutex::new(Slot { waiting: None, stopping: false }), Condvar::new()));
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             while let Some(job) = next(&theirs) {
-                let job = std::panic::AssertUnwindSafe(|| work(job));
+                let newer = || {
+                    let slot = lock(&theirs);
+                    slot.stopping || slot.waiting.is_some()
+                };
+                let job = std::panic::AssertUnwindSafe(|| work(job, &newer));
                 if std::panic::catch_unwind(job).is_err() {
                     tracing::error!("a job panicked and was dropped");
                 }
@@ -83,7 +87,7 @@ mod tests {
         let (started, has_started) = mpsc::channel();
         let (go, may_go) = mpsc::channel::<()>();
         let (done, results) = mpsc::channel();
-        let thread = LatestThread::spawn("latest", move |job: usize| {
+        let thread = LatestThread::spawn("latest", move |job: usize, _: &dyn Fn() -> bool| {
             started.send(()).unwrap();
             may_go.recv().unwrap();
             done.send(job).unwrap();
@@ -102,7 +106,7 @@ mod tests {
     #[test]
     fn a_panic_loses_one_job_only() {
         let (done, results) = mpsc::channel();
-        let thread = LatestThread::spawn("latest", move |job: usize| {
+        let thread = LatestThread::spawn("latest", move |job: usize, _: &dyn Fn() -> bool| {
             assert!(job != 1, "told to");
             done.send(job).unwrap();
         })
@@ -111,5 +115,23 @@ mod tests {
         // The first may or may not have run before the second overwrites it; either way the second must run.
         thread.submit(2);
         assert_eq!(results.recv().unwrap(), 2);
+    }
+
+    #[test]
+    fn a_long_job_learns_of_a_newer_one() {
+        let (started, has_started) = mpsc::channel();
+        let (done, results) = mpsc::channel();
+        let thread = LatestThread::spawn("latest", move |job: usize, newer: &dyn Fn() -> bool| {
+            started.send(()).unwrap();
+            while job == 1 && !newer() {
+                std::thread::yield_now();
+            }
+            done.send(job).unwrap();
+        })
+        .unwrap();
+        thread.submit(1);
+        has_started.recv().unwrap();
+        thread.submit(2);
+        assert_eq!((results.recv().unwrap(), results.recv().unwrap()), (1, 2));
     }
 }
