@@ -1,1 +1,168 @@
 //! The only module that knows candle and tokenizers: loads a checkpoint, runs it, reads values.
+//!
+//! [`open`] gives a [`Critic`]: a checkpoint ([`Model`]) with its tokenizer and the profile that says what text it
+//! reads and where its value is. The forward pass on the CPU is this project's own; see `cpu`.
+
+mod embedded;
+mod error;
+mod matrix;
+mod model;
+mod plan;
+mod score;
+mod tokens;
+mod weights;
+
+pub mod config;
+mod cpu;
+
+use std::path::{Path, PathBuf};
+
+pub use cpu::pool::{default_threads, physical_cores};
+pub use error::EngineError;
+pub use model::{Chunks, Model};
+
+use crate::critic::{Critic, CriticInfo, Profile};
+use score::Scorer;
+use tokens::TextTokenizer;
+
+/// Which critic to open.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum CriticSpec {
+    /// The small one built into the program.
+    #[default]
+    Embedded,
+    /// A Hugging Face model folder: config.json, model*.safetensors, tokenizer.json, perhaps profile.toml.
+    Folder(PathBuf),
+}
+
+/// Where to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DeviceChoice {
+    /// A graphics processor if the program was built for one and finds it, else the CPU.
+    #[default]
+    Auto,
+    /// The CPU.
+    Cpu,
+}
+
+/// How to open a critic. The default is right for most.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct EngineOptions {
+    /// Where to run.
+    pub device: DeviceChoice,
+    /// Threads of the forward pass on the CPU; `None` = one for every physical core but one.
+    pub threads: Option<usize>,
+    /// How to read the critic; `None` = the folder's `profile.toml`, else the built-in one for its architecture.
+    pub profile: Option<Profile>,
+    /// Most tokens to read at once; `None` = what the profile says. Never more than the profile says.
+    pub max_tokens: Option<usize>,
+}
+
+/// Advice that several messages give.
+mod help {
+    pub(super) const FOLDER: &str =
+        "expected a Hugging Face model folder with config.json, model*.safetensors and tokenizer.json";
+}
+
+/// Opens a critic: reads and checks everything, so that scoring meets no more surprises.
+///
+/// # Errors
+/// One line that names the file, the place, what was expected and what to do.
+pub fn open(spec: &CriticSpec, options: &EngineOptions) -> Result<Box<dyn Critic>, EngineError> {
+    match spec {
+        CriticSpec::Embedded => embedded::open(options),
+        CriticSpec::Folder(folder) => open_folder(folder, options),
+    }
+}
+
+fn open_folder(folder: &Path, options: &EngineOptions) -> Result<Box<dyn Critic>, EngineError> {
+    if !folder.is_dir() {
+        let what = if folder.exists() { "is a file, not a folder" } else { "no such folder" };
+        return Err(EngineError::File {
+            file: folder.to_path_buf(),
+            what: what.into(),
+            help: help::FOLDER.into(),
+        });
+    }
+    let model = Model::open(folder, options)?;
+    let (profile, note) = folder_profile(folder, &model, options)?;
+    let file = folder.join("tokenizer.json");
+    let tokenizer = std::fs::read(&file).map_err(|e| EngineError::io(&file, &e, help::FOLDER))?;
+    let name = folder.canonicalize().ok().and_then(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()));
+    let identity = Identity {
+        id: name.unwrap_or_else(|| folder.display().to_string()),
+        note,
+        path: Some(folder.to_path_buf()),
+    };
+    assemble(model, (&tokenizer, &file), profile, identity, options)
+}
+
+/// Who a critic is, apart from its model and profile.
+struct Identity {
+    id: String,
+    note: Option<String>,
+    path: Option<PathBuf>,
+}
+
+/// The profile of a folder and, if it was guessed, a note on that: the one asked for, else the folder's own, else the
+/// built-in one for critics of this architecture.
+fn folder_profile(
+    folder: &Path,
+    model: &Model,
+    options: &EngineOptions,
+) -> Result<(Profile, Option<String>), EngineError> {
+    if let Some(profile) = &options.profile {
+        return Ok((profile.clone(), None));
+    }
+    let file = folder.join("profile.toml");
+    if file.is_file() {
+        return Profile::read(&file).map(|p| (p, None)).map_err(|e| EngineError::Profile(e.to_string()));
+    }
+    let class = &model.config().class;
+    let id = if class == "Qwen2ForTokenClassification" { "openhands-32b" } else { "" };
+    match Profile::by_id(id) {
+        Some(profile) => Ok((profile.clone(), Some(format!("profile {id} taken by the architecture {class}")))),
+        None => Err(EngineError::Profile(format!(
+            "{}: no profile.toml, and no built-in profile for {class}; say how to read it with --profile FILE",
+            folder.display()
+        ))),
+    }
+}
+
+/// Puts a critic together and checks that its parts fit.
+fn assemble(
+    model: Model,
+    (tokenizer, tokenizer_file): (&[u8], &Path),
+    profile: Profile,
+    identity: Identity,
+    options: &EngineOptions,
+) -> Result<Box<dyn Critic>, EngineError> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(model.hash().as_bytes()).update(tokenizer).update(profile.fingerprint_text().as_bytes());
+    let tokenizer = TextTokenizer::from_bytes(tokenizer, tokenizer_file)?;
+    tokenizer.check_fits(model.config().vocab_size)?;
+    let value_token = tokenizer.single_token(&profile.positions.token)?;
+    if profile.head.index >= model.labels() {
+        return Err(EngineError::Profile(format!(
+            "profile {}: head.index is {}, the model's head has {} output(s); choose one of them (counted from 0)",
+            profile.id,
+            profile.head.index,
+            model.labels()
+        )));
+    }
+    let most = profile.max_tokens.min(model.config().max_positions);
+    let mut info = CriticInfo::of_profile(&profile);
+    if let Some(note) = identity.note {
+        info.note = format!("{}; {note}", info.note);
+    }
+    let info = CriticInfo {
+        id: identity.id,
+        device: model.device(),
+        dtype: model.dtype().into(),
+        fingerprint: hasher.finalize().to_hex().chars().take(16).collect(),
+        max_tokens: options.max_tokens.map_or(most, |n| n.clamp(1, most)),
+        path: identity.path,
+        ..info
+    };
+    Ok(Box::new(Scorer { model, tokenizer, profile, info, value_token }))
+}

@@ -1,0 +1,73 @@
+//! Rotary position embedding: tables of cosines and sines in f32, for any position.
+//!
+//! The tables are f32 whatever the weights are: in bf16 positions above 256 collapse, and with them the scores.
+
+/// Cosines and sines of the first positions; grows on demand.
+#[derive(Debug)]
+pub(super) struct Rope {
+    /// Angle per position of each pair of a head.
+    frequencies: Vec<f32>,
+    cos: Vec<f32>,
+    sin: Vec<f32>,
+}
+
+impl Rope {
+    /// For heads of `head_dim` numbers and the base `theta`.
+    pub(super) fn new(head_dim: usize, theta: f64) -> Self {
+        Self { frequencies: frequencies(head_dim, theta), cos: Vec::new(), sin: Vec::new() }
+    }
+
+    /// Makes sure that positions below `count` are in the tables.
+    pub(super) fn reserve(&mut self, count: usize) {
+        let half = self.frequencies.len();
+        let have = self.cos.len() / half.max(1);
+        for position in have..count {
+            for frequency in &self.frequencies {
+                let angle = f64::from(position as f32 * frequency);
+                self.cos.push(angle.cos() as f32);
+                self.sin.push(angle.sin() as f32);
+            }
+        }
+    }
+
+    /// Cosines and sines of a position that was reserved.
+    pub(super) fn at(&self, position: usize) -> (&[f32], &[f32]) {
+        let half = self.frequencies.len();
+        let range = position * half..(position + 1) * half;
+        (&self.cos[range.clone()], &self.sin[range])
+    }
+}
+
+/// `theta^(-2i/d)`, rounded to f32 at the steps where PyTorch rounds: at position 30,000 the last bit of a frequency
+/// is a visible angle.
+pub(in crate::engine) fn frequencies(head_dim: usize, theta: f64) -> Vec<f32> {
+    (0..head_dim / 2)
+        .map(|i| {
+            let exponent = (2 * i) as f32 / head_dim as f32;
+            let power = f64::from(theta as f32).powf(f64::from(exponent)) as f32;
+            1.0 / power
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_hold_the_angles_of_every_position() {
+        let mut rope = Rope::new(8, 10_000.0);
+        rope.reserve(3);
+        rope.reserve(40_000);
+        for position in [0, 2, 3, 39_999] {
+            let (cos, sin) = rope.at(position);
+            for i in 0..4 {
+                let angle = position as f64 / 10_000f64.powf(i as f64 / 4.0);
+                // The product is rounded to f32 as PyTorch does: half a unit in the last place of the angle.
+                let tolerance = angle * 1e-7 + 1e-6;
+                assert!((f64::from(cos[i]) - angle.cos()).abs() < tolerance, "{position} {i}");
+                assert!((f64::from(sin[i]) - angle.sin()).abs() < tolerance, "{position} {i}");
+            }
+        }
+    }
+}
