@@ -24,10 +24,7 @@ fn reference(folder: &Path) -> Reference {
             .iter()
             .map(|row| rows(row).iter().map(|id| id.as_u64().unwrap() as u32).collect())
             .collect(),
-        values: rows(floats)
-            .iter()
-            .map(|row| rows(row).iter().map(|v| v.as_f64().unwrap() as f32).collect())
-            .collect(),
+        values: rows(floats).iter().map(|row| rows(row).iter().map(|v| v.as_f64().unwrap() as f32).collect()).collect(),
     }
 }
 
@@ -36,15 +33,16 @@ fn worst(found: &[f32], expected: &[f32]) -> f32 {
     found.iter().zip(expected).map(|(a, b)| if a.is_nan() { f32::INFINITY } else { (a - b).abs() }).fold(0.0, f32::max)
 }
 
-/// Every length, whole and in chunks, on one and two threads.
+/// Every length, whole and in chunks, on one thread and on two.
 fn check(folder: &Path) -> f32 {
     let reference = reference(folder);
     let mut highest = 0.0f32;
-    for threads in [1, 2] {
+    let runs = [(1, [Chunks::Whole, Chunks::Every(64)]), (2, [Chunks::Every(512), Chunks::Growing])];
+    for (threads, chunkings) in runs {
         let options = EngineOptions { threads: Some(threads), ..EngineOptions::default() };
         let mut model = Model::open(folder, &options).unwrap();
         for (ids, expected) in reference.inputs.iter().zip(&reference.values) {
-            for chunks in [Chunks::Whole, Chunks::Every(64), Chunks::Every(512), Chunks::Growing] {
+            for chunks in chunkings {
                 let found = model.values(ids, chunks).unwrap();
                 let error = worst(&found, expected);
                 let name = folder.file_name().unwrap_or_default().to_string_lossy();

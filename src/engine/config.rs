@@ -205,7 +205,9 @@ impl Reader<'_> {
         if self.map.get("attention_bias").and_then(Value::as_bool) == Some(true)
             && self.map.get("model_type").and_then(Value::as_str) == Some("qwen3")
         {
-            return Err(self.unsupported("`attention_bias: true` in Qwen3", "use a checkpoint without attention biases"));
+            return Err(
+                self.unsupported("`attention_bias: true` in Qwen3", "use a checkpoint without attention biases")
+            );
         }
         match self.map.get("hidden_act") {
             None => Ok(()),

@@ -78,22 +78,15 @@ pub fn open(spec: &CriticSpec, options: &EngineOptions) -> Result<Box<dyn Critic
 fn open_folder(folder: &Path, options: &EngineOptions) -> Result<Box<dyn Critic>, EngineError> {
     if !folder.is_dir() {
         let what = if folder.exists() { "is a file, not a folder" } else { "no such folder" };
-        return Err(EngineError::File {
-            file: folder.to_path_buf(),
-            what: what.into(),
-            help: help::FOLDER.into(),
-        });
+        return Err(EngineError::File { file: folder.to_path_buf(), what: what.into(), help: help::FOLDER.into() });
     }
     let model = Model::open(folder, options)?;
     let (profile, note) = folder_profile(folder, &model, options)?;
     let file = folder.join("tokenizer.json");
     let tokenizer = std::fs::read(&file).map_err(|e| EngineError::io(&file, &e, help::FOLDER))?;
     let name = folder.canonicalize().ok().and_then(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()));
-    let identity = Identity {
-        id: name.unwrap_or_else(|| folder.display().to_string()),
-        note,
-        path: Some(folder.to_path_buf()),
-    };
+    let identity =
+        Identity { id: name.unwrap_or_else(|| folder.display().to_string()), note, path: Some(folder.to_path_buf()) };
     assemble(model, (&tokenizer, &file), profile, identity, options)
 }
 

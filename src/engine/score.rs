@@ -166,7 +166,8 @@ impl Scorer {
         let mut warnings = prepared.warnings;
         let missing = actions.len().saturating_sub(prepared.reads.len());
         if missing > 0 {
-            warnings.push(format!("{missing} of {} actions have no place in the critic's text: unscored", actions.len()));
+            warnings
+                .push(format!("{missing} of {} actions have no place in the critic's text: unscored", actions.len()));
         }
         let score = aggregate(&self.profile, &actions);
         Scores { score, actions, tokens: prepared.encoded.ids.len(), cut, warnings }
@@ -211,7 +212,8 @@ impl Scorer {
 impl Prepared {
     /// The actions whose values a window gives, and the tokens of the window at which they are read.
     fn reads_of(&self, window: &Window) -> (Vec<ActionIx>, Vec<usize>) {
-        let here = self.reads.iter().filter(|r| window.units.contains(&r.unit) && !self.plan.unscored.contains(&r.unit));
+        let here =
+            self.reads.iter().filter(|r| window.units.contains(&r.unit) && !self.plan.unscored.contains(&r.unit));
         here.filter_map(|r| Some((r.action, window.position(r.token)?))).unzip()
     }
 }

@@ -112,7 +112,14 @@ pub(super) mod tests {
         let mut vocab = serde_json::Map::new();
         let mut moved = 0;
         for byte in 0..256 {
-            let code = if printable(byte) { byte } else { 255 + { moved += 1; moved } };
+            let code = if printable(byte) {
+                byte
+            } else {
+                255 + {
+                    moved += 1;
+                    moved
+                }
+            };
             vocab.insert(char::from_u32(code).unwrap().to_string(), byte.into());
         }
         let added: Vec<_> = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
@@ -157,7 +164,8 @@ pub(super) mod tests {
     #[test]
     fn truncation_and_padding_of_the_file_are_switched_off() {
         let mut json: serde_json::Value = serde_json::from_str(&byte_tokenizer()).unwrap();
-        json["truncation"] = serde_json::json!({"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0});
+        json["truncation"] =
+            serde_json::json!({"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0});
         let tokenizer = TextTokenizer::from_bytes(json.to_string().as_bytes(), Path::new("t.json")).unwrap();
         assert_eq!(tokenizer.encode("123456").unwrap().ids.len(), 6);
     }

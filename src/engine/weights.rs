@@ -104,7 +104,9 @@ impl Weights {
         let mut shard = Shard { path, bytes };
         let size = shard.read_at(0, 8)?.try_into().map_or(u64::MAX, u64::from_le_bytes);
         if size > MAX_HEADER || size.saturating_add(8) > len {
-            return Err(shard.broken(&format!("header of {size} bytes in a file of {len}: not safetensors or cut short")));
+            return Err(
+                shard.broken(&format!("header of {size} bytes in a file of {len}: not safetensors or cut short"))
+            );
         }
         let header = shard.read_at(8, size as usize)?;
         let header: Value =
@@ -117,8 +119,9 @@ impl Weights {
             if name == "__metadata__" {
                 continue;
             }
-            let entry = entry(number, info, 8 + size)
-                .ok_or_else(|| shard.broken(&format!("tensor `{name}`: dtype, shape and data_offsets make no sense")))?;
+            let entry = entry(number, info, 8 + size).ok_or_else(|| {
+                shard.broken(&format!("tensor `{name}`: dtype, shape and data_offsets make no sense"))
+            })?;
             if entry.start + entry.len as u64 > len {
                 let end = entry.start + entry.len as u64;
                 return Err(shard.broken(&format!("cut short: tensor `{name}` ends at byte {end} of {len}")));
@@ -276,8 +279,7 @@ fn entry(shard: usize, info: &Value, data_start: u64) -> Option<Entry> {
 fn shards_of_index(index: &Path) -> Result<Vec<PathBuf>, EngineError> {
     let help = "expected an index with `weight_map`: tensor name to file name; download it anew";
     let text = std::fs::read(index).map_err(|e| EngineError::io(index, &e, help))?;
-    let broken =
-        |what: String| EngineError::File { file: index.to_path_buf(), what, help: help.to_string() };
+    let broken = |what: String| EngineError::File { file: index.to_path_buf(), what, help: help.to_string() };
     let value: Value = serde_json::from_slice(&text).map_err(|e| broken(format!("not JSON ({e})")))?;
     let Some(Value::Object(map)) = value.get("weight_map") else {
         return Err(broken("key `weight_map` missing".into()));

@@ -150,7 +150,9 @@ mod tests {
             let heads = Heads { query, kv, dim };
             let (keys, values) = (numbers(kv * capacity * dim, 1), numbers(kv * capacity * dim, 5));
             let context = Context { keys: &keys, values: &values, capacity };
-            for positions in [vec![0], (0..70).collect(), vec![3, 255, 256, 257, 511, 600], (250..530).collect::<Vec<_>>()] {
+            for positions in
+                [vec![0], (0..70).collect(), vec![3, 255, 256, 257, 511, 600], (250..530).collect::<Vec<_>>()]
+            {
                 let queries: Vec<f32> = numbers(positions.len() * query * dim, 9).iter().map(|v| v / 4.0).collect();
                 let expected = naive(heads, &queries, &positions, context);
                 for threads in [1, 2] {

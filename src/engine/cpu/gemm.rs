@@ -26,13 +26,7 @@ impl<'a> View<'a> {
 
     /// The same numbers, rows and columns swapped.
     pub(super) fn transposed(self) -> Self {
-        Self {
-            rows: self.cols,
-            cols: self.rows,
-            row_stride: self.col_stride,
-            col_stride: self.row_stride,
-            ..self
-        }
+        Self { rows: self.cols, cols: self.rows, row_stride: self.col_stride, col_stride: self.row_stride, ..self }
     }
 }
 
@@ -248,7 +242,8 @@ mod tests {
             let pool = Pool::new(threads);
             for (tokens, width, depth) in [(1, 1, 1), (1, 300, 40), (5, 7, 3), (33, 531, 65), (64, 16, 128)] {
                 let (x, w, b) = (numbers(tokens * depth), numbers(width * depth), numbers(width));
-                let layer = Linear { weight: Matrix::new(width, depth, Numbers::F32(w.clone())), bias: Some(b.clone()) };
+                let layer =
+                    Linear { weight: Matrix::new(width, depth, Numbers::F32(w.clone())), bias: Some(b.clone()) };
                 let mut out = vec![f32::NAN; tokens * width];
                 layer.apply(&pool, &x, tokens, 0..width, &mut out, false);
                 let expected = naive(&x, &w, Some(&b), tokens, 0..width, depth);

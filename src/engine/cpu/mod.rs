@@ -172,7 +172,8 @@ impl Layer {
         let hidden = config.hidden;
         let (query, kv) = (config.heads * config.head_dim, config.kv_heads * config.head_dim);
         let name = |part: &str| format!("model.layers.{number}.{part}");
-        let mut part = |letter: &str, rows| weights.matrix(&name(&format!("self_attn.{letter}_proj.weight")), rows, hidden);
+        let mut part =
+            |letter: &str, rows| weights.matrix(&name(&format!("self_attn.{letter}_proj.weight")), rows, hidden);
         let qkv = part("q", query)?.stack(part("k", kv)?).stack(part("v", kv)?);
         let mut bias = Vec::new();
         if config.has_qkv_bias() {

@@ -218,7 +218,8 @@ mod tests {
             acc[0] += row.iter().zip(piece).map(|(w, s)| w * s).sum::<f32>();
         }
         let weights: Vec<f64> = scores.iter().map(|s| f64::from(*s).exp()).collect();
-        let exact = weights.iter().zip(&scores).map(|(w, s)| w * f64::from(*s)).sum::<f64>() / weights.iter().sum::<f64>();
+        let exact =
+            weights.iter().zip(&scores).map(|(w, s)| w * f64::from(*s)).sum::<f64>() / weights.iter().sum::<f64>();
         assert!((f64::from(acc[0] / sum) - exact).abs() < 1e-4);
         let before = (max, sum);
         softmax_step(&mut [1.0, 2.0], 0, &mut max, &mut sum, &mut acc);
