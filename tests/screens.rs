@@ -1,22 +1,17 @@
-//! Every screen at three sizes, in both themes: the text, and a map of the styles, as snapshots.
+//! The application without a terminal: messages in, state and effects out, and every screen as snapshots of its text
+//! and its styles. The runs are small ones written for these tests.
 
 mod screens {
     pub mod fixture;
     pub mod shot;
-}
 
-use screens::fixture;
-use screens::shot::{press, render, text};
-use trajscope::app::ThemeName;
-
-#[test]
-fn look() {
-    for size in [(80, 24), (120, 40), (40, 10)] {
-        for keys in ["z", "j enter n n", "j enter n o", "j enter tab i", "j c", "j r", "j r j x x y enter", "j e"] {
-            let mut state = fixture::scored(ThemeName::Dark, size);
-            press(&mut state, keys);
-            println!("--- {size:?} {keys}");
-            println!("{}", text(&render(&state, size)));
-        }
-    }
+    mod export;
+    mod hostile;
+    mod keys;
+    mod loading;
+    mod ranking;
+    mod scoring;
+    mod snapshots;
+    mod speed;
+    mod timeline;
 }

@@ -6,7 +6,7 @@ use crate::trajectory::Severity;
 use super::action::Context;
 use super::doc::Tone;
 use super::facts::Badge;
-use super::state::State;
+use super::state::{OverlayKind, State};
 
 /// One row: a word at the left, its explanation, and what kind of row it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +23,46 @@ fn row(tone: Tone, left: impl Into<String>, right: impl Into<String>) -> Overlay
     OverlayRow { left: left.into(), right: right.into(), tone }
 }
 
+/// An overlay laid out for a width: nothing is cut off, long explanations go on below.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OverlayLines {
+    /// Columns of the left part.
+    pub left: usize,
+    /// The rows.
+    pub rows: Vec<OverlayRow>,
+}
+
+/// Lays an overlay out for so many columns.
+pub fn lines(state: &State, kind: OverlayKind, width: usize) -> OverlayLines {
+    let (rows, most) = match kind {
+        OverlayKind::Help => (help(state), width * 2 / 5),
+        OverlayKind::Files => (files(state), width * 9 / 20),
+    };
+    let both = rows.iter().filter(|r| !r.right.is_empty());
+    let longest = both.map(|r| text::display_width(&r.left)).max().unwrap_or(0);
+    let left = (longest + 2).min(most);
+    let mut laid_out = Vec::with_capacity(rows.len());
+    for row in rows {
+        if row.right.is_empty() {
+            laid_out.push(row);
+            continue;
+        }
+        let cut = match kind {
+            OverlayKind::Help => text::truncate(&row.left, left.saturating_sub(1)),
+            // The end of a path says more than its beginning.
+            OverlayKind::Files => text::truncate_start(&row.left, left.saturating_sub(1)),
+        };
+        for (i, part) in text::wrap(&row.right, width.saturating_sub(left)).into_iter().enumerate() {
+            let left = if i == 0 { cut.clone().into_owned() } else { String::new() };
+            let right = row.right.get(part).unwrap_or_default().to_owned();
+            laid_out.push(OverlayRow { left, right, tone: row.tone });
+        }
+    }
+    OverlayLines { left, rows: laid_out }
+}
+
 /// The keys of the screen, those that work everywhere, what the badges mean, and what the critic's number means.
-pub fn help(state: &State) -> Vec<OverlayRow> {
+fn help(state: &State) -> Vec<OverlayRow> {
     let mut rows = Vec::new();
     let mut context: Option<Context> = None;
     for key in state.keymap.help(state.view) {
@@ -51,7 +89,7 @@ pub fn help(state: &State) -> Vec<OverlayRow> {
 }
 
 /// The files: those not understood first, each with the reason, then every remark.
-pub fn files(state: &State) -> Vec<OverlayRow> {
+fn files(state: &State) -> Vec<OverlayRow> {
     let files = state.data.files();
     let (all, strange) = (files.len(), state.data.not_understood());
     let runs: usize = files.iter().map(|f| f.trajectories).sum();

@@ -121,7 +121,7 @@ pub(super) fn open(state: &mut State, issue: usize, attempt: usize) -> Vec<Effec
 }
 
 /// Notes which action is selected, for coming back to this trajectory.
-fn remember(state: &mut State) {
+pub(super) fn remember(state: &mut State) {
     let key = entry(state).and_then(AttemptEntry::key).cloned();
     if let Some(key) = key {
         let action = state.timeline.action;
@@ -257,8 +257,10 @@ pub(super) fn critic_changed(state: &mut State) -> Vec<Effect> {
     effects
 }
 
-/// Finds the open attempt again after a re-join.
+/// Finds the open attempt again after a re-join, before which it was [`remember`]ed: the numbers that are still here
+/// mean other attempts now.
 pub(super) fn relocate(state: &mut State, to: Option<(usize, usize)>) -> Vec<Effect> {
+    state.timeline.open = false;
     match to {
         Some((issue, attempt)) => {
             let scroll = state.timeline.scroll;
@@ -269,7 +271,6 @@ pub(super) fn relocate(state: &mut State, to: Option<(usize, usize)>) -> Vec<Eff
             effects
         }
         None => {
-            state.timeline.open = false;
             if state.view == View::Timeline {
                 state.go(View::Board);
             }

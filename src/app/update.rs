@@ -151,6 +151,7 @@ fn joined(state: &mut State) -> Vec<Effect> {
         entry.attempts.get(selected?).map(|a| a.id.clone())
     });
 
+    timeline::remember(state);
     state.data.rejoin();
     ranking::relocate_hands(state);
     let mut effects = ask_for_scores(state);
@@ -302,17 +303,11 @@ fn in_overlay(state: &mut State, overlay: Overlay, action: Action) -> Vec<Effect
         Action::Theme => return perform(state, Action::Theme),
         _ => return Vec::new(),
     };
-    let last = overlay_rows(state, overlay.kind).saturating_sub(page);
+    let inner = geometry::overlay(state.size).1;
+    let rows = super::overlay::lines(state, overlay.kind, usize::from(inner.w)).rows.len();
+    let last = rows.saturating_sub(usize::from(inner.h));
     state.overlay = Some(Overlay { first: first.min(last), ..overlay });
     Vec::new()
-}
-
-/// Rows of an overlay: known here so that scrolling stops at its end.
-fn overlay_rows(state: &State, kind: OverlayKind) -> usize {
-    match kind {
-        OverlayKind::Help => super::overlay::help(state).len(),
-        OverlayKind::Files => super::overlay::files(state).len(),
-    }
 }
 
 fn toggle_overlay(state: &mut State, kind: OverlayKind) -> Vec<Effect> {

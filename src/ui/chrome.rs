@@ -94,7 +94,7 @@ pub fn status(canvas: &mut Canvas, area: Area, state: &State) -> Option<(u16, u1
         canvas.put_cut(area, (1, 0), area.w.saturating_sub(2), &line, style);
         return None;
     }
-    let mut progress = progress(state);
+    let mut progress = progress(state, area.w >= 60);
     // Small screens have no line of hints; the way to the keys is said here.
     if area.y + 1 < 16
         && let Some(key) = state.keymap.keys(Action::Help).first()
@@ -110,11 +110,15 @@ pub fn status(canvas: &mut Canvas, area: Area, state: &State) -> Option<(u16, u1
     None
 }
 
-fn progress(state: &State) -> String {
+fn progress(state: &State, in_words: bool) -> String {
     let (finished, all) = state.scores.progress();
     let failed = state.scores.failed();
     let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-    if all == 0 { String::new() } else { format!("scored {finished}/{all}{failed}") }
+    match (all, in_words) {
+        (0, _) => String::new(),
+        (_, true) => format!("scored {finished}/{all}{failed}"),
+        (_, false) => format!("{finished}/{all}{failed}"),
+    }
 }
 
 fn critic_line(state: &State, room: usize) -> (String, Role) {
@@ -144,7 +148,13 @@ fn describe(info: &CriticInfo, room: usize) -> String {
     };
     let id = text::one_line(&info.id);
     let machine = format!(" · profile {} · {} {}", info.profile, info.device, info.dtype);
-    let ways = [format!("{id}{marks}{machine}"), format!("{id}{short_marks}{machine}"), format!("{id}{short_marks}")];
+    let ways = [
+        format!("{id}{marks}{machine}"),
+        format!("{id}{short_marks}{machine}"),
+        format!("{id}{short_marks}"),
+        // What the number is worth is never what gets cut off.
+        format!("{short_marks} {id}").trim_start().to_owned(),
+    ];
     let fits = ways.iter().find(|w| text::display_width(w) <= room);
     fits.or(ways.last()).cloned().unwrap_or_default()
 }

@@ -72,7 +72,7 @@ fn draw_head(canvas: &mut Canvas, area: Area, state: &State, entry: &IssueEntry,
     let (word, role) = outcomes(entry, column);
     let x = canvas.put(area, score::WIDTH + 1, 1, &word, canvas.theme.role(role).patch(on));
     let facts = column.attempts.first().and_then(|&a| entry.attempts[a].facts.patch.as_ref());
-    if let Some(patch) = facts {
+    if let Some(patch) = facts.filter(|p| !p.files.is_empty()) {
         let files = patch.files.len();
         let plural = if files == 1 { "" } else { "s" };
         let size = format!("+{} −{} in {files} file{plural}", patch.added, patch.removed);
@@ -111,7 +111,7 @@ fn draw_matrix(canvas: &mut Canvas, area: Area, state: &State, entry: &IssueEntr
     let first = c.first_shown(shown);
     let longest = c.files.iter().map(|f| text::display_width(f)).max().unwrap_or(0) as u16;
     let names = (longest + 2).min(area.w - cells);
-    canvas.put_cut(area, (1, 0), names.saturating_sub(1), "files touched by candidate", dim);
+    canvas.put_cut(area, (1, 0), names.saturating_sub(1), "file", dim);
     let column = |i: usize| names + i as u16 * MATRIX_CELL;
     for i in 0..shown {
         let selected = first + i == c.selected;

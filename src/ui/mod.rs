@@ -33,13 +33,13 @@ pub fn draw(frame: &mut Frame, state: &State) {
     }
 }
 
-/// Draws the state on a buffer; gives the place of the cursor where text is typed. The state's own size is not used:
-/// between a resize and its message the buffer is right.
+/// Draws the state on an empty buffer; gives the place of the cursor where text is typed. The state's own size is not
+/// used: between a resize and its message the buffer is right.
 pub fn render(buffer: &mut Buffer, state: &State) -> Option<(u16, u16)> {
     let size = (buffer.area.width, buffer.area.height);
     let theme = Theme::new(state.theme, state.no_color);
     let mut canvas = Canvas::new(buffer, theme);
-    canvas.clear(geometry::Area::new(0, 0, size.0, size.1), theme.ground());
+    canvas.style(geometry::Area::new(0, 0, size.0, size.1), theme.ground());
     let screen = geometry::screen(size);
     chrome::header(&mut canvas, screen.header, state);
     match state.view {

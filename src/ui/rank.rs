@@ -164,7 +164,7 @@ impl Line<'_> {
         }
         if !row.twins.is_empty() {
             let names: Vec<&str> = row.twins.iter().map(|&t| entry.attempts[t].name.as_str()).collect();
-            words.push(format!("same patch as {}", names.join(", ")));
+            words.push(format!("= {}", names.join(", ")));
         }
         let said = [Badge::Twin, Badge::EmptyPatch, Badge::NoPatch, Badge::BadPatch];
         let badges = entry.attempts[row.candidate.attempt].facts.badges.iter().filter(|b| !said.contains(b));

@@ -11,15 +11,20 @@ use trajscope::trajectory::{
 
 const TASK: &str = "Jar.open raises an error when the lid is already off. It should do nothing in that case.";
 
-pub const FIX: &str = "diff --git a/pantry/jar.py b/pantry/jar.py\n--- a/pantry/jar.py\n+++ b/pantry/jar.py\n\
-@@ -10,6 +10,8 @@ class Jar:\n     def open(self):\n         \"\"\"Takes the lid off.\"\"\"\n\
-+        if self.lid is None:\n+            return\n         self.lid.unscrew()\n-        self.lid = 0\n+        self.lid = None\n \n\
-     def close(self, lid):\n";
+pub const FIX: &str = concat!(
+    "diff --git a/pantry/jar.py b/pantry/jar.py\n--- a/pantry/jar.py\n+++ b/pantry/jar.py\n",
+    "@@ -10,6 +10,8 @@ class Jar:\n     def open(self):\n         \"\"\"Takes the lid off.\"\"\"\n",
+    "+        if self.lid is None:\n+            return\n         self.lid.unscrew()\n",
+    "-        self.lid = 0\n+        self.lid = None\n \n     def close(self, lid):\n",
+);
 
-const OTHER: &str = "diff --git a/pantry/lid.py b/pantry/lid.py\n--- a/pantry/lid.py\n+++ b/pantry/lid.py\n\
-@@ -1,4 +1,5 @@\n class Lid:\n     def unscrew(self):\n-        self.turn(-3)\n+        try:\n+            self.turn(-3)\n+        except LidError: pass\n\
-diff --git a/tests/test_jar.py b/tests/test_jar.py\n--- a/tests/test_jar.py\n+++ b/tests/test_jar.py\n\
-@@ -5,2 +5,1 @@ def test_open():\n     jar.open()\n-    assert jar.lid == 0\n";
+const OTHER: &str = concat!(
+    "diff --git a/pantry/lid.py b/pantry/lid.py\n--- a/pantry/lid.py\n+++ b/pantry/lid.py\n",
+    "@@ -1,3 +1,5 @@\n class Lid:\n     def unscrew(self):\n-        self.turn(-3)\n",
+    "+        try:\n+            self.turn(-3)\n+        except LidError: pass\n",
+    "diff --git a/tests/test_jar.py b/tests/test_jar.py\n--- a/tests/test_jar.py\n+++ b/tests/test_jar.py\n",
+    "@@ -5,2 +5,1 @@ def test_open():\n     jar.open()\n-    assert jar.lid == 0\n",
+);
 
 fn call(name: &str, arguments: &str) -> ToolCall {
     ToolCall { id: String::new(), name: name.to_owned(), arguments: arguments.to_owned() }
