@@ -41,12 +41,18 @@ fn part_text(part: &Value) -> Option<String> {
 
 /// Steps of a list of messages, with the names of the tools filled in where only ids are written.
 pub fn steps(messages: &[Value]) -> Vec<Step> {
+    steps_with(messages, |_, _| {})
+}
+
+/// The same for a writer that puts more beside its messages: `refine` sees each step with its message.
+pub fn steps_with(messages: &[Value], refine: impl Fn(&mut Step, &Value)) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     // Items of the Responses API that belong to one answer of the model follow one another.
     let mut open_answer = false;
     for message in messages {
         let item = answer_item(message);
-        for step in message_steps(message) {
+        for mut step in message_steps(message) {
+            refine(&mut step, message);
             match steps.last_mut() {
                 Some(last) if open_answer && item && last.role == Role::Assistant => merge(last, step),
                 _ => steps.push(step),
@@ -79,6 +85,10 @@ fn merge(last: &mut Step, more: Step) {
         (a, b) => a.or(b),
     };
     last.calls.extend(more.calls);
+    last.cost = match (last.cost, more.cost) {
+        (Some(a), Some(b)) => Some(a + b),
+        (a, b) => a.or(b),
+    };
     last.action = action::of_calls(&last.calls).or_else(|| action::in_text(&last.text));
 }
 
@@ -317,3 +327,6 @@ pub fn decode(input: &Input<'_>) -> Decoded {
     decoded.trajectories = trajectories;
     decoded
 }
+
+#[cfg(test)]
+mod tests;

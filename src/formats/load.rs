@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::document::{Document, Shape};
 use super::sniff::{Match, Sniff};
 use super::table::{Decoded, FORMATS, Format, Input, Kind};
-use super::{bytes, names};
+use super::{bytes, names, unread};
 use crate::trajectory::{
     ByteSpan, Dataset, Diagnostic, FileReport, Prediction, RunReport, Severity, SharedTrajectory, Trajectory,
 };
@@ -121,7 +121,10 @@ fn decode(path: &Path, content: &bytes::Content) -> LoadedFile {
         return refuse(what.clone().into_owned());
     }
     let Some((format, found)) = matches(&sniff).into_iter().next() else {
-        return refuse(format!("no known format: {} (`trajscope formats` lists what is read)", sniff.describe()));
+        return refuse(match unread::name(&sniff) {
+            Some(name) => format!("{name}: not read in this version"),
+            None => format!("no known format: {} (`trajscope formats` lists what is read)", sniff.describe()),
+        });
     };
     let mut decoded = (format.decode)(&Input { path, document: &document, format: format.id });
     finish(path, &document, &mut decoded);

@@ -102,23 +102,14 @@ fn submission(info: &Value, out: &mut Trajectory) {
         out.error = Some(text.to_owned());
     }
     // The submission is written once more as the last message, which the model never saw.
-    if let Some(last) = out.steps.last_mut() {
-        if last.role == Role::User && !text.trim().is_empty() && last.text.trim() == text.trim() {
-            last.role = Role::Meta;
-        }
+    let repeated = |s: &&mut Step| s.role == Role::User && !text.trim().is_empty() && s.text.trim() == text.trim();
+    if let Some(last) = out.steps.last_mut().filter(repeated) {
+        last.role = Role::Meta;
     }
 }
 
 fn steps(messages: &[Value]) -> Vec<Step> {
-    let mut out: Vec<Step> = Vec::new();
-    for message in messages {
-        for mut step in chat::message_steps(message) {
-            refine(&mut step, message);
-            out.push(step);
-        }
-    }
-    chat::name_tools(&mut out);
-    out
+    chat::steps_with(messages, refine)
 }
 
 /// What mini writes beside a message.
@@ -274,6 +265,26 @@ mod tests {
         assert_eq!((t.steps[2].role, t.steps[2].text.as_str()), (Role::Tool, "a.py"));
         assert_eq!((t.steps[2].call_id.as_deref(), t.steps[2].tool_name.as_deref()), (Some("c1"), Some("bash")));
         assert_eq!(t.instance_id.as_deref(), Some("o__r-1"), "from the file name");
+    }
+
+    #[test]
+    fn responses_items_without_their_answer_are_one_action() {
+        let file = load(&json!({
+            "info": {"exit_status": "Submitted", "submission": ""},
+            "messages": [
+                {"role": "user", "content": "TASK"},
+                {"type": "reasoning", "summary": [{"type": "summary_text", "text": "think"}]},
+                {"type": "function_call", "call_id": "c1", "name": "bash", "arguments": "{\"command\": \"ls\"}"},
+                {"type": "function_call_output", "call_id": "c1", "output": [{"type": "output_text", "text": "a.py"}]},
+                {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]}
+            ],
+            "trajectory_format": "mini-swe-agent-1.1"
+        }));
+        let t = &file.trajectories[0];
+        let roles: Vec<Role> = t.steps.iter().map(|s| s.role).collect();
+        assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::Assistant]);
+        assert_eq!((t.steps[1].reasoning.as_deref(), t.steps[1].action.as_deref()), (Some("think"), Some("ls")));
+        assert_eq!((t.steps[2].text.as_str(), t.steps[2].tool_name.as_deref()), ("a.py", Some("bash")));
     }
 
     #[test]

@@ -22,7 +22,18 @@ pub fn instance_of(path: &Path) -> Option<String> {
     let file = path.file_name()?.to_str()?;
     let stem = ENDINGS.iter().find_map(|e| file.strip_suffix(e)).unwrap_or(file);
     let parent = path.parent().and_then(Path::file_name).and_then(|n| n.to_str());
-    [Some(stem), parent].into_iter().flatten().find(|name| looks_like_instance(name)).map(str::to_owned)
+    let names = [Some(stem), parent].into_iter().flatten().map(undated);
+    names.into_iter().find(|name| looks_like_instance(name)).map(str::to_owned)
+}
+
+/// Without a date behind the name: AutoCodeRover writes `<id>_2024-04-06_13-30-51`.
+fn undated(name: &str) -> &str {
+    let date = |tail: &str| {
+        let digits = |from: usize, to: usize| tail.get(from..to).is_some_and(|t| t.bytes().all(|b| b.is_ascii_digit()));
+        digits(0, 4) && tail.get(4..5) == Some("-") && digits(5, 7) && tail.get(7..8) == Some("-") && digits(8, 10)
+    };
+    let cut = name.match_indices('_').find(|(at, _)| name.get(at + 1..).is_some_and(date));
+    cut.and_then(|(at, _)| name.get(..at)).unwrap_or(name)
 }
 
 /// Does this look like `org__repo-NNN` and its kin (SWE-smith, SWE-bench-Pro, R2E-Gym)?
@@ -53,6 +64,10 @@ mod tests {
             Some("pydantic__pydantic.acb0f10f.pr_8316")
         );
         assert_eq!(of("gpt4__swe-bench__default__t-0.00__p-0.95__c-3.00__install-1/x.traj"), None);
+        assert_eq!(
+            of("acr/django__django-11039_2024-04-06_13-30-51/meta.json").as_deref(),
+            Some("django__django-11039")
+        );
         assert_eq!(of("runs/output.jsonl"), None);
         assert_eq!(of("runs/my__notes.json"), None);
         assert_eq!(of("/"), None);

@@ -18,10 +18,8 @@ const NOT_A_PREDICTION: [&str; 8] =
 
 /// Rows with an instance and a patch, or a dictionary of them by instance.
 pub fn sniff(sniff: &Sniff<'_>) -> Option<Match> {
-    if let Some(root) = sniff.object() {
-        if let Some(what) = dictionary(root) {
-            return Match::some(Confidence::Certain, what);
-        }
+    if let Some(what) = sniff.object().and_then(dictionary) {
+        return Match::some(Confidence::Certain, what);
     }
     let row = |keys: &[&str]| keys.iter().any(|k| sniff.has(k));
     if !sniff.is_rows() || !row(&INSTANCE) || NOT_A_PREDICTION.iter().any(|k| sniff.has(k)) {

@@ -31,12 +31,11 @@ pub fn read(history: &[Value]) -> Read {
                 let id = field::text(event, "llm_response_id");
                 let call = call(event, &mut read.rebuilt);
                 // Parallel calls are one event each, of one answer.
-                if let (Some(last), true) = (read.steps.last_mut(), id.is_some() && id == answer) {
-                    if last.role == Role::Assistant {
-                        last.calls.push(call);
-                        last.action = action::of_calls(&last.calls);
-                        continue;
-                    }
+                let same = id.is_some() && id == answer;
+                if let Some(last) = read.steps.last_mut().filter(|s| same && s.role == Role::Assistant) {
+                    last.calls.push(call);
+                    last.action = action::of_calls(&last.calls);
+                    continue;
                 }
                 answer = id;
                 acted(event, call)

@@ -1,0 +1,140 @@
+//! Conversations in the shapes people store them, made by hand.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::super::load::{LoadedFile, load_bytes};
+use super::*;
+use crate::trajectory::Outcome;
+
+fn load(text: &str) -> LoadedFile {
+    load_bytes(Path::new("x/chat.json"), text.as_bytes().to_vec())
+}
+
+fn one(value: &Value) -> Trajectory {
+    let file = load(&value.to_string());
+    assert_eq!(file.report.format, Some("chat"), "{}", file.report.reason);
+    assert_eq!(file.trajectories.len(), 1);
+    file.trajectories[0].as_ref().clone()
+}
+
+fn roles(trajectory: &Trajectory) -> Vec<Role> {
+    trajectory.steps.iter().map(|s| s.role).collect()
+}
+
+#[test]
+fn object_list_rows_and_message_lines_are_the_same_conversation() {
+    let messages = json!([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "there"}]);
+    let object = one(&json!({"messages": messages, "instance_id": "o__r-1"}));
+    let list = one(&messages);
+    let rows = load(&format!("{}\n{}\n", json!({"messages": messages}), json!({"messages": messages})));
+    let encoded = one(&json!([{"messages": messages.to_string(), "id": 1}]));
+    let lines = load("{\"role\":\"user\",\"content\":\"hi\"}\n{\"role\":\"assistant\",\"content\":\"there\"}\n");
+    assert_eq!(object.instance_id.as_deref(), Some("o__r-1"));
+    assert_eq!(object.steps, list.steps);
+    assert_eq!(object.steps, encoded.steps);
+    assert_eq!(rows.trajectories.len(), 2);
+    assert_eq!(rows.trajectories[1].source.record, 1);
+    assert_eq!(lines.trajectories.len(), 1);
+    assert_eq!(lines.trajectories[0].steps, object.steps);
+}
+
+#[test]
+fn calls_and_results_are_read_in_every_dialect() {
+    let t = one(&json!([
+        {"role": "developer", "content": "S"},
+        {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "data:"}}]},
+        {"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function", "function": {"name": "bash", "arguments": "{not json"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "out"},
+        {"role": "assistant", "content": "", "function_call": {"name": "edit", "arguments": {"path": "/a"}}, "reasoning_content": "hm"},
+        {"role": "function", "name": "edit", "content": "ok"},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "deep"}, {"type": "text", "text": "I look"}, {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "/b"}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "bad"}], "is_error": true}, {"type": "text", "text": "go on"}]},
+        {"role": "gpt", "value": "<function=submit>\n</function>"},
+        {"role": "nobody", "content": "x"}
+    ]));
+    let expected = [
+        Role::System,
+        Role::User,
+        Role::Assistant,
+        Role::Tool,
+        Role::Assistant,
+        Role::Tool,
+        Role::Assistant,
+        Role::Tool,
+        Role::User,
+        Role::Assistant,
+        Role::Meta,
+    ];
+    assert_eq!(roles(&t), expected);
+    assert_eq!(t.steps[1].text, "a\n[image]");
+    assert_eq!(t.steps[2].calls[0].arguments, "{not json", "as the model wrote it");
+    assert_eq!((t.steps[3].call_id.as_deref(), t.steps[3].tool_name.as_deref()), (Some("1"), Some("bash")));
+    assert_eq!(
+        (t.steps[4].calls[0].arguments.as_str(), t.steps[4].reasoning.as_deref()),
+        (r#"{"path":"/a"}"#, Some("hm"))
+    );
+    assert_eq!(t.steps[5].tool_name.as_deref(), Some("edit"));
+    assert_eq!((t.steps[6].text.as_str(), t.steps[6].reasoning.as_deref()), ("I look", Some("deep")));
+    assert_eq!((t.steps[7].text.as_str(), t.steps[7].is_error), ("bad", Some(true)));
+    assert_eq!(t.steps[7].tool_name.as_deref(), Some("read"));
+    assert_eq!(t.steps[8].text, "go on");
+    assert_eq!(t.steps[9].action.as_deref(), Some("submit"));
+}
+
+#[test]
+fn rows_carry_identity_label_and_patch_under_many_names() {
+    let messages = json!([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "x"}]);
+    let gym = one(&json!([{"instance_id": "o__r-1", "run_id": "run_1", "resolved": true, "messages": messages,
+        "tools": [{"type": "function", "function": {"name": "bash", "description": "d", "parameters": {}}}],
+        "test_result": {"git_patch": "diff --git a/a b/a\r\n"}}]));
+    assert_eq!((gym.attempt.as_deref(), gym.outcome), (Some("run_1"), Outcome::Resolved));
+    assert_eq!((gym.patch.as_deref(), gym.tools[0].name.as_str()), (Some("diff --git a/a b/a\r\n"), "bash"));
+    let smith = one(
+        &json!([{"instance_id": "o__r.1", "traj_id": "o__r.1.x", "resolved": true, "patch": "", "model": "m", "messages": messages.to_string()}]),
+    );
+    assert_eq!((smith.patch.as_deref(), smith.model.as_deref()), (None, Some("m")), "a resolved run did have a patch");
+    let coder = one(&json!([{"id": "o__r.2", "verified": false, "patch": "P", "messages": messages}]));
+    assert_eq!((coder.instance_id.as_deref(), coder.outcome), (Some("o__r.2"), Outcome::Unresolved));
+    let gold = one(&json!([{"instance_id": "o__r-3", "patch": "GOLD", "test_patch": "T", "messages": messages}]));
+    assert_eq!((gold.patch, gold.outcome), (None, Outcome::Unknown));
+    let nemotron = one(&json!([{"instance_id": "o__r-4", "resolved": -1, "messages": messages}]));
+    assert_eq!(nemotron.outcome, Outcome::Unknown);
+}
+
+#[test]
+fn nebius_rows_have_their_own_keys() {
+    let t = one(
+        &json!([{"instance_id": "o__r-1", "model_name": "m", "target": false, "generated_patch": "P", "exit_status": "submitted",
+        "trajectory": [{"role": "system", "system_prompt": "S", "text": null}, {"role": "user", "text": "ISSUE"}, {"role": "ai", "text": "Look.\n```\nls\n```"}, {"role": "user", "text": "a.py"}]}]),
+    );
+    assert_eq!(roles(&t), [Role::System, Role::User, Role::Assistant, Role::Tool]);
+    assert_eq!((t.steps[0].text.as_str(), t.steps[2].action.as_deref()), ("S", Some("ls")));
+    assert_eq!(
+        (t.outcome, t.patch.as_deref(), t.exit_status.as_deref()),
+        (Outcome::Unresolved, Some("P"), Some("submitted"))
+    );
+}
+
+#[test]
+fn conversations_of_sharegpt_are_read() {
+    let t = one(
+        &json!([{"conversations": [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "yo"}, {"from": "observation", "value": "o"}]}]),
+    );
+    assert_eq!(roles(&t), [Role::User, Role::Assistant, Role::Tool]);
+}
+
+#[test]
+fn dumps_of_single_calls_are_not_trajectories() {
+    let file = load(&json!({"messages": [{"role": "user", "content": "x"}], "response": {}, "kwargs": {}}).to_string());
+    assert_eq!(file.report.format, None);
+    assert!(file.report.reason.contains("single model call"));
+}
+
+#[test]
+fn a_lone_surrogate_is_repaired_and_counted() {
+    let file = load(r#"[{"role": "user", "content": "x \ud83d y"}]"#);
+    assert_eq!(file.trajectories[0].steps[0].text, "x \u{fffd} y");
+    assert_eq!(file.report.diagnostics[0].code, "json.repaired");
+}

@@ -1,0 +1,84 @@
+//! Formats that are known by sight and not read yet: naming them is worth more than "unknown".
+
+use super::field;
+use super::sniff::{Form, Sniff};
+
+/// A format by the keys that give it away: all of them, between the first rows.
+struct Sight {
+    name: &'static str,
+    keys: &'static [&'static str],
+}
+
+/// In order: the first whose keys are all there.
+const SIGHTS: [Sight; 27] = [
+    Sight { name: "a Claude Code session", keys: &["sessionId", "parentUuid", "message"] },
+    Sight { name: "a Claude Code session", keys: &["cwd", "message", "timestamp", "type"] },
+    Sight { name: "a Claude Code web export", keys: &["loglines"] },
+    Sight { name: "a Gemini CLI session", keys: &["sessionId", "projectHash"] },
+    Sight { name: "a `codex exec --json` stream", keys: &["thread_id", "type"] },
+    Sight { name: "a Codex rollout", keys: &["payload", "timestamp", "type"] },
+    Sight { name: "an Inspect log", keys: &["eval", "status", "version"] },
+    Sight { name: "a dump of a single model call", keys: &["messages", "response", "kwargs"] },
+    Sight { name: "an OpenHands metadata.json", keys: &["agent_class", "llm_config", "eval_output_dir"] },
+    Sight { name: "a Harbor trial result", keys: &["trial_name", "verifier_result"] },
+    Sight { name: "a Harbor job result", keys: &["n_total_trials", "stats"] },
+    Sight { name: "a Terminal-Bench result", keys: &["task_id", "is_resolved", "parser_results"] },
+    Sight { name: "a Terminal-Bench run's metadata", keys: &["dataset_name", "agent_name", "accuracy"] },
+    Sight { name: "a terminal recording (asciicast)", keys: &["version", "width", "height"] },
+    Sight { name: "an OpenTelemetry trace", keys: &["resourceSpans"] },
+    Sight { name: "a list of traces", keys: &["traces"] },
+    Sight { name: "an R2E-Gym trajectory", keys: &["trajectory_steps"] },
+    Sight { name: "a trae-agent trajectory", keys: &["llm_interactions", "agent_steps"] },
+    Sight { name: "a moatless trajectory", keys: &["transitions", "transition_rules"] },
+    Sight { name: "a moatless tree", keys: &["root", "max_expansions"] },
+    Sight { name: "a DARS tree", keys: &["root", "node_count"] },
+    Sight { name: "a tau-bench result", keys: &["task_id", "reward", "traj"] },
+    Sight { name: "ADP standardized rows", keys: &["content", "details", "id"] },
+    Sight { name: "Multi-SWE-bench predictions", keys: &["fix_patch", "org", "repo", "number"] },
+    Sight { name: "a VS Code chat session", keys: &["requests", "sessionId", "version"] },
+    Sight { name: "the state of an OpenHands V1 conversation", keys: &["execution_status", "persistence_dir"] },
+    Sight { name: "a pi session", keys: &["cwd", "modelId", "thinkingLevel"] },
+];
+
+/// What the document looks like, if it is known by sight.
+pub fn name(sniff: &Sniff<'_>) -> Option<&'static str> {
+    let schema = sniff.first("schema_version").and_then(|v| v.as_str());
+    if schema.is_some_and(|s| s.starts_with("ATIF-v")) {
+        return Some("an ATIF trajectory");
+    }
+    if sniff.form == Form::Object {
+        let root = sniff.rows.first()?;
+        let event = field::str(root, "action").or_else(|| field::str(root, "observation"));
+        if event.is_some() && field::str(root, "source").is_some() {
+            return Some("a single event of an OpenHands V0 session (the folder of events is not read)");
+        }
+        if field::str(root, "kind").is_some() && field::str(root, "source").is_some() {
+            return Some("a single event of an OpenHands V1 conversation (the folder of events is not read)");
+        }
+    }
+    SIGHTS.iter().find(|s| sniff.has_all(s.keys)).map(|s| s.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::Document;
+    use super::super::load::load_bytes;
+    use super::*;
+
+    #[test]
+    fn every_sight_is_reached_and_named_in_the_reason() {
+        for sight in &SIGHTS {
+            let members: Vec<String> = sight.keys.iter().map(|k| format!("\"{k}\":1")).collect();
+            let text = format!("{{{}}}", members.join(","));
+            let document = Document::read(text.as_bytes());
+            assert_eq!(name(&Sniff::new(Path::new("x"), &document)), Some(sight.name));
+            let file = load_bytes(Path::new("x"), text.clone().into_bytes());
+            assert_eq!(file.report.format, None, "{text}");
+            assert!(file.report.reason.contains(sight.name), "{}", file.report.reason);
+        }
+        let atif = load_bytes(Path::new("x"), br#"{"schema_version": "ATIF-v1.5", "steps": []}"#.to_vec());
+        assert_eq!(atif.report.reason, "an ATIF trajectory: not read in this version");
+    }
+}
