@@ -3,12 +3,15 @@
 //! [`open`] gives a [`Critic`]: a checkpoint ([`Model`]) with its tokenizer and the profile that says what text it
 //! reads and where its value is. The forward pass on the CPU is this project's own; see `cpu`.
 
+mod device;
 mod embedded;
 mod error;
 mod matrix;
 mod model;
+mod options;
 mod plan;
 mod score;
+mod selfcheck;
 mod tokens;
 mod weights;
 
@@ -20,43 +23,12 @@ use std::path::{Path, PathBuf};
 pub use cpu::pool::{default_threads, physical_cores};
 pub use error::EngineError;
 pub use model::{Chunks, Model};
+pub use options::{CriticSpec, DeviceChoice, DtypeChoice, EngineOptions};
+pub use selfcheck::{SelfCheck, self_check};
 
 use crate::critic::{Critic, CriticInfo, Profile};
 use score::Scorer;
 use tokens::TextTokenizer;
-
-/// Which critic to open.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum CriticSpec {
-    /// The small one built into the program.
-    #[default]
-    Embedded,
-    /// A Hugging Face model folder: config.json, model*.safetensors, tokenizer.json, perhaps profile.toml.
-    Folder(PathBuf),
-}
-
-/// Where to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DeviceChoice {
-    /// A graphics processor if the program was built for one and finds it, else the CPU.
-    #[default]
-    Auto,
-    /// The CPU.
-    Cpu,
-}
-
-/// How to open a critic. The default is right for most.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct EngineOptions {
-    /// Where to run.
-    pub device: DeviceChoice,
-    /// Threads of the forward pass on the CPU; `None` = one for every physical core but one.
-    pub threads: Option<usize>,
-    /// How to read the critic; `None` = the folder's `profile.toml`, else the built-in one for its architecture.
-    pub profile: Option<Profile>,
-    /// Most tokens to read at once; `None` = what the profile says. Never more than the profile says.
-    pub max_tokens: Option<usize>,
-}
 
 /// Advice that several messages give.
 mod help {
@@ -145,7 +117,7 @@ fn assemble(
     }
     let most = profile.max_tokens.min(model.config().max_positions);
     let mut info = CriticInfo::of_profile(&profile);
-    if let Some(note) = identity.note {
+    for note in identity.note.iter().map(String::as_str).chain(model.note()) {
         info.note = format!("{}; {note}", info.note);
     }
     let info = CriticInfo {

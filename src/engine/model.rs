@@ -5,9 +5,10 @@ use std::path::Path;
 use super::config::ModelConfig;
 use super::cpu::CpuModel;
 use super::cpu::pool::{Pool, default_threads};
+use super::device::{DeviceModel, Place, find};
 use super::error::EngineError;
 use super::weights::Weights;
-use super::{EngineOptions, help};
+use super::{DtypeChoice, EngineOptions, help};
 
 /// Largest chunk of the forward pass, and the first one, which is small so that the first values come soon.
 const CHUNK: usize = 512;
@@ -62,6 +63,7 @@ pub(super) enum PassError {
 #[derive(Debug)]
 enum Network {
     Cpu(Box<CpuModel>),
+    Device(Box<DeviceModel>),
 }
 
 /// A checkpoint ready to run.
@@ -75,6 +77,7 @@ pub struct Model {
     /// Ids of the tokens in the cache.
     cached: Vec<u32>,
     chunks: Chunks,
+    note: Option<String>,
 }
 
 impl Model {
@@ -83,7 +86,8 @@ impl Model {
         let file = folder.join("config.json");
         let text = std::fs::read(&file).map_err(|e| EngineError::io(&file, &e, help::FOLDER))?;
         let config = ModelConfig::parse(&text, &file)?;
-        Self::load(config, &text, Weights::open(folder)?, options)
+        let (place, note) = find(options.device)?;
+        Self::load(config, &text, Weights::open(folder)?, place, options).map(|model| Self { note, ..model })
     }
 
     /// Loads a checkpoint built into the program.
@@ -94,22 +98,35 @@ impl Model {
         options: &EngineOptions,
     ) -> Result<Self, EngineError> {
         let parsed = ModelConfig::parse(config, &name.join("config.json"))?;
-        Self::load(parsed, config, Weights::from_memory(weights, &name.join("model.safetensors"))?, options)
+        let weights = Weights::from_memory(weights.into(), &name.join("model.safetensors"))?;
+        let (place, note) = find(options.device)?;
+        Self::load(parsed, config, weights, place, options).map(|model| Self { note, ..model })
     }
 
-    fn load(
+    /// Loads a checkpoint to a place.
+    pub(super) fn load(
         config: ModelConfig,
         text: &[u8],
         mut weights: Weights,
+        place: Place,
         options: &EngineOptions,
     ) -> Result<Self, EngineError> {
         let labels = head_outputs(&config, &weights)?;
-        let pool = Pool::new(options.threads.unwrap_or_else(default_threads).max(1));
-        let network = Network::Cpu(Box::new(CpuModel::load(&config, labels, &mut weights, pool)?));
+        let network = match place {
+            Place::Cpu => {
+                let pool = Pool::new(options.threads.unwrap_or_else(default_threads).max(1));
+                weights.widen(options.dtype == DtypeChoice::F32);
+                Network::Cpu(Box::new(CpuModel::load(&config, labels, &mut weights, pool)?))
+            }
+            Place::Candle(device, name) => {
+                let place = (device, name);
+                Network::Device(Box::new(DeviceModel::load(&config, labels, &mut weights, place, options.dtype)?))
+            }
+        };
         let mut hasher = blake3::Hasher::new();
         hasher.update(text).update(weights.hash().as_bytes());
         let hash = hasher.finalize();
-        Ok(Self { config, labels, network, hash, cached: Vec::new(), chunks: Chunks::default() })
+        Ok(Self { config, labels, network, hash, cached: Vec::new(), chunks: Chunks::default(), note: None })
     }
 
     /// What config.json says.
@@ -126,6 +143,7 @@ impl Model {
     pub fn device(&self) -> String {
         match &self.network {
             Network::Cpu(_) => "cpu".into(),
+            Network::Device(model) => model.name().into(),
         }
     }
 
@@ -133,14 +151,21 @@ impl Model {
     pub fn dtype(&self) -> &'static str {
         match &self.network {
             Network::Cpu(model) => model.dtype(),
+            Network::Device(model) => model.dtype(),
         }
     }
 
-    /// Threads of the forward pass.
+    /// Threads of the forward pass on the CPU; 1 elsewhere.
     pub fn threads(&self) -> usize {
         match &self.network {
             Network::Cpu(model) => model.threads(),
+            Network::Device(_) => 1,
         }
+    }
+
+    /// What should be said about the choice of device.
+    pub(super) fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 
     /// Hash of config.json and the weights.
@@ -217,14 +242,18 @@ impl Model {
     fn truncate(&mut self, len: usize) {
         match &mut self.network {
             Network::Cpu(model) => model.truncate(len),
+            Network::Device(model) => model.truncate(len),
         }
     }
 
     fn reserve(&mut self, len: usize) -> Result<(), PassError> {
         match &mut self.network {
-            Network::Cpu(model) => model.reserve(len),
+            Network::Cpu(model) => {
+                model.reserve(len);
+                Ok(())
+            }
+            Network::Device(model) => model.reserve(len),
         }
-        Ok(())
     }
 
     fn append(
@@ -235,6 +264,7 @@ impl Model {
     ) -> Result<Vec<f32>, PassError> {
         match &mut self.network {
             Network::Cpu(model) => model.append(ids, reads, stop).map_err(|_stopped| PassError::Stopped),
+            Network::Device(model) => model.append(ids, reads, stop),
         }
     }
 }
@@ -253,3 +283,7 @@ fn head_outputs(config: &ModelConfig, weights: &Weights) -> Result<usize, Engine
         }),
     }
 }
+
+#[cfg(test)]
+#[path = "model_tests.rs"]
+mod tests;

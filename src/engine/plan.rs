@@ -199,8 +199,8 @@ mod tests {
         let units = units(&[4, 10, 10, 10, 10, 10]);
         let plan = plan(&units, 34, CutPolicy::OldestTurns);
         let last = plan.windows.last().unwrap();
-        assert_eq!(last.spans, [0..4, 34..52], "24 tokens are left after 4 pinned: units 4 and 5");
-        assert_eq!(last.position(51), Some(21));
+        assert_eq!(last.spans, [0..4, 24..52], "30 tokens are left after 4 pinned: two units and 8 of the last");
+        assert_eq!(last.position(51), Some(31));
         assert_eq!(last.position(10), None);
     }
 

@@ -114,7 +114,7 @@ impl Scorer {
         let rendered = render(&self.profile, trajectory);
         let text = rendered.text();
         let encoded = self.tokenizer.encode(&text).map_err(ScoreError::Engine)?;
-        let units = units(&rendered, &encoded);
+        let units = units(&rendered);
         let mut warnings = rendered.warnings.clone();
         let reads = self.reads(&rendered, &encoded, &units, &mut warnings);
         let units = tokens_of(&units, &encoded, &reads);
@@ -228,7 +228,7 @@ struct ByteUnit {
 }
 
 /// Neighbouring segments of one turn, pinned apart from the rest.
-fn units(rendered: &CriticText, _encoded: &Encoded) -> Vec<ByteUnit> {
+fn units(rendered: &CriticText) -> Vec<ByteUnit> {
     let mut units: Vec<ByteUnit> = Vec::new();
     let mut at = 0;
     for segment in &rendered.segments {

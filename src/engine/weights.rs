@@ -3,6 +3,7 @@
 //! Files are read tensor by tensor and not mapped: a mapped file that shrinks kills the process, and reading each
 //! tensor once keeps a single copy in memory. What is read is hashed on the way, for the fingerprint.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -30,7 +31,7 @@ struct Entry {
 #[derive(Debug)]
 enum Bytes {
     File(File),
-    Memory(&'static [u8]),
+    Memory(Cow<'static, [u8]>),
 }
 
 #[derive(Debug)]
@@ -47,6 +48,8 @@ pub(super) struct Weights {
     /// Folder or file, for messages about tensors that are nowhere.
     origin: PathBuf,
     hasher: blake3::Hasher,
+    /// Give every tensor as f32?
+    wide: bool,
 }
 
 impl Weights {
@@ -73,9 +76,10 @@ impl Weights {
     }
 
     /// A checkpoint in memory.
-    pub(super) fn from_memory(bytes: &'static [u8], name: &Path) -> Result<Self, EngineError> {
+    pub(super) fn from_memory(bytes: Cow<'static, [u8]>, name: &Path) -> Result<Self, EngineError> {
         let mut weights = Self::empty(name);
-        weights.add(name.to_path_buf(), Bytes::Memory(bytes), bytes.len() as u64)?;
+        let len = bytes.len() as u64;
+        weights.add(name.to_path_buf(), Bytes::Memory(bytes), len)?;
         Ok(weights)
     }
 
@@ -85,6 +89,7 @@ impl Weights {
             entries: BTreeMap::new(),
             origin: origin.to_path_buf(),
             hasher: blake3::Hasher::new(),
+            wide: false,
         }
     }
 
@@ -132,6 +137,11 @@ impl Weights {
         Ok(())
     }
 
+    /// Says whether matrices are widened to f32 when they are read.
+    pub(super) fn widen(&mut self, wide: bool) {
+        self.wide = wide;
+    }
+
     /// The name under which a tensor is stored: as given, or without its leading `model.`.
     fn find(&self, name: &str) -> Option<(&str, &Entry)> {
         let bare = name.strip_prefix("model.").unwrap_or(name);
@@ -148,9 +158,10 @@ impl Weights {
         self.find(name).map(|(_, e)| e.shape.as_slice())
     }
 
-    /// A matrix in the file's type.
+    /// A matrix, in the file's type unless it is to be widened.
     pub(super) fn matrix(&mut self, name: &str, rows: usize, cols: usize) -> Result<Matrix, EngineError> {
-        Ok(Matrix::new(rows, cols, self.numbers(name, &[rows, cols])?))
+        let matrix = Matrix::new(rows, cols, self.numbers(name, &[rows, cols])?);
+        Ok(if self.wide { Matrix::new(rows, cols, Numbers::F32(matrix.into_f32())) } else { matrix })
     }
 
     /// A vector as f32.

@@ -41,7 +41,7 @@ fn two_tensors() -> Vec<u8> {
 fn single_file_and_bytes_in_memory_read_alike() {
     let dir = folder(&[("model.safetensors", &two_tensors())]);
     let mut file = Weights::open(dir.path()).unwrap();
-    let mut memory = Weights::from_memory(two_tensors().leak(), Path::new("embedded")).unwrap();
+    let mut memory = Weights::from_memory(two_tensors().into(), Path::new("embedded")).unwrap();
     for weights in [&mut file, &mut memory] {
         assert_eq!(weights.vector("model.norm.weight", 2).unwrap(), [1.0, 2.0]);
         assert_eq!(weights.matrix("score.weight", 1, 2).unwrap().into_f32(), [1.0, 2.0]);

@@ -95,8 +95,11 @@ mod tests {
             let pool = Pool::new(threads);
             assert_eq!(pool.threads(), threads);
             let seen: Vec<AtomicUsize> = (0..37).map(|_| AtomicUsize::new(0)).collect();
-            pool.enter(|| pool.run(37, |i| drop(seen[i].fetch_add(1, Ordering::Relaxed))));
-            pool.split(37, |range| range.for_each(|i| drop(seen[i].fetch_add(1, Ordering::Relaxed))));
+            let count = |i: usize| {
+                seen[i].fetch_add(1, Ordering::Relaxed);
+            };
+            pool.enter(|| pool.run(37, count));
+            pool.split(37, |range| range.for_each(count));
             assert!(seen.iter().all(|n| n.load(Ordering::Relaxed) == 2));
             pool.run(0, |_| panic!("no task"));
             pool.split(0, |_| panic!("no rows"));

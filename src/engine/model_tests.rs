@@ -1,0 +1,151 @@
+use std::path::PathBuf;
+
+use candle_core::Device;
+
+use super::*;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/engine").join(name)
+}
+
+fn open(name: &str) -> Model {
+    Model::open(&fixture(name), &EngineOptions { threads: Some(1), ..EngineOptions::default() }).unwrap()
+}
+
+/// The inputs and PyTorch's values of a fixture.
+fn reference(name: &str) -> Vec<(Vec<u32>, Vec<f32>)> {
+    let text = std::fs::read(fixture(name).join("reference.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    let inputs: Vec<Vec<u32>> = serde_json::from_value(json["inputs"].clone()).unwrap();
+    let values: Vec<Vec<f32>> = serde_json::from_value(json["values"].clone()).unwrap();
+    inputs.into_iter().zip(values).collect()
+}
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|v| v.to_bits()).collect()
+}
+
+#[test]
+fn chunks_end_at_fixed_places() {
+    let ends = |chunks: Chunks, mut start: usize, len: usize| {
+        let mut ends = Vec::new();
+        while start < len {
+            start = chunks.end(start, len);
+            ends.push(start);
+        }
+        ends
+    };
+    assert_eq!(ends(Chunks::Growing, 0, 1300), [128, 512, 1024, 1300]);
+    assert_eq!(ends(Chunks::Growing, 512, 1300), [1024, 1300]);
+    assert_eq!(ends(Chunks::Growing, 0, 5), [5]);
+    assert_eq!(ends(Chunks::Every(64), 0, 130), [64, 128, 130]);
+    assert_eq!(ends(Chunks::Every(0), 0, 3), [1, 2, 3]);
+    assert_eq!(ends(Chunks::Whole, 0, 9000), [9000]);
+    let floors: Vec<usize> = [0, 127, 128, 511, 512, 1500].map(|at| Chunks::Growing.floor(at)).into();
+    assert_eq!(floors, [0, 0, 128, 128, 512, 1024]);
+    assert_eq!((Chunks::Every(64).floor(130), Chunks::Whole.floor(130)), (128, 0));
+}
+
+#[test]
+fn the_candle_path_matches_pytorch_too() {
+    for name in ["qwen2-token-1", "qwen2-token-3-f16", "qwen3-token-1-bf16"] {
+        let folder = fixture(name);
+        let text = std::fs::read(folder.join("config.json")).unwrap();
+        let config = ModelConfig::parse(&text, &folder).unwrap();
+        let place = Place::Candle(Device::Cpu, "candle".into());
+        let weights = Weights::open(&folder).unwrap();
+        let mut model = Model::load(config, &text, weights, place, &EngineOptions::default()).unwrap();
+        for (ids, expected) in reference(name).iter().take(3) {
+            for chunks in [Chunks::Whole, Chunks::Every(64)] {
+                let found = model.values(ids, chunks).unwrap();
+                let worst = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+                assert!(found.len() == expected.len() && worst < 2e-5, "{name} {} tokens: {worst}", ids.len());
+            }
+        }
+        assert_eq!((model.device().as_str(), model.dtype()), ("candle", "f32"));
+    }
+}
+
+#[test]
+fn chunked_and_whole_are_the_same_bits() {
+    let mut model = open("qwen2-token-1");
+    let (ids, _) = &reference("qwen2-token-1")[2];
+    let whole = bits(&model.values(ids, Chunks::Whole).unwrap());
+    for chunks in [Chunks::Growing, Chunks::Every(64), Chunks::Every(100)] {
+        assert_eq!(bits(&model.values(ids, chunks).unwrap()), whole, "{chunks:?}");
+    }
+}
+
+#[test]
+fn reading_a_few_places_gives_what_reading_all_gives() {
+    let mut model = open("qwen2-token-3-f16");
+    let (ids, expected) = &reference("qwen2-token-3-f16")[2];
+    let reads = [0, 5, 127, 128, 290];
+    let mut found = Vec::new();
+    model.run(ids, &reads, &|| false, &mut |i, outputs| found.push((i, outputs.to_vec()))).unwrap();
+    assert_eq!(found.iter().map(|f| f.0).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    for (i, outputs) in &found {
+        for (label, output) in outputs.iter().enumerate() {
+            assert!((output - expected[reads[*i] * 3 + label]).abs() < 2e-5);
+        }
+    }
+    assert_eq!(model.cached.len(), 291, "what follows the last value is not computed");
+}
+
+#[test]
+fn a_shared_beginning_is_reused_without_changing_a_bit() {
+    let (ids, _) = &reference("qwen2-token-1")[3];
+    let ids = &ids[..900];
+    let mut other = ids.to_vec();
+    other[700] = 3;
+    let run = |model: &mut Model, ids: &[u32], reads: &[usize]| {
+        let mut values = Vec::new();
+        model.run(ids, reads, &|| false, &mut |_, v| values.extend_from_slice(v)).unwrap();
+        bits(&values)
+    };
+    let fresh = run(&mut open("qwen2-token-1"), &other, &[650, 899]);
+    let mut model = open("qwen2-token-1");
+    run(&mut model, ids, &[650, 899]);
+    assert_eq!(model.reuse(&other, 650), 512);
+    assert_eq!(run(&mut model, &other, &[650, 899]), fresh);
+    assert_eq!(model.reuse(&other, 100), 0, "a value inside the beginning must be computed");
+}
+
+#[test]
+fn a_stopped_pass_leaves_a_usable_model() {
+    let mut model = open("qwen2-token-1");
+    let (ids, _) = &reference("qwen2-token-1")[2];
+    let expected = bits(&open("qwen2-token-1").values(ids, Chunks::Growing).unwrap());
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let stop = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= 6;
+    let reads: Vec<usize> = (0..ids.len()).collect();
+    let mut early = 0;
+    let result = model.run(ids, &reads, &stop, &mut |_, _| early += 1);
+    assert_eq!((result, early), (Err(PassError::Stopped), 128), "the first chunk's values were handed out");
+    let mut values = Vec::new();
+    model.run(ids, &reads, &|| false, &mut |_, v| values.extend_from_slice(v)).unwrap();
+    assert_eq!(bits(&values), expected);
+}
+
+#[test]
+fn ids_and_places_beyond_the_end_are_errors() {
+    let mut model = open("qwen2-token-1");
+    let said = model.values(&[1, 5000], Chunks::Whole).unwrap_err();
+    assert_eq!(said, "token id 5000 has no row in the embedding of 320");
+    let result = model.run(&[1], &[3], &|| false, &mut |_, _| {});
+    assert_eq!(result, Err(PassError::Failed("a value beyond the last token".into())));
+    assert_eq!(model.values(&[], Chunks::Whole), Ok(Vec::new()));
+}
+
+#[test]
+fn half_precision_weights_stay_half_unless_asked() {
+    assert_eq!(open("qwen3-token-1-bf16").dtype(), "bf16");
+    let wide = EngineOptions { dtype: DtypeChoice::F32, threads: Some(1), ..EngineOptions::default() };
+    let mut wide = Model::open(&fixture("qwen3-token-1-bf16"), &wide).unwrap();
+    assert_eq!(wide.dtype(), "f32");
+    let (ids, _) = &reference("qwen3-token-1-bf16")[1];
+    let half = open("qwen3-token-1-bf16").values(ids, Chunks::Whole).unwrap();
+    let difference =
+        wide.values(ids, Chunks::Whole).unwrap().iter().zip(&half).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(difference < 1e-6, "widening is exact: {difference}");
+}
