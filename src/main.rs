@@ -1,3 +1,7 @@
 //! The `trajscope` binary: a thin shell over the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    trajscope::cli::main(std::env::args_os())
+}

@@ -71,7 +71,7 @@ pub fn over<'a>(rankings: impl IntoIterator<Item = &'a Ranking>) -> Worth {
 }
 
 /// Expected share of issues resolved when the order picks the best of `k` attempts drawn without replacement,
-/// for k = 1…K with K the smallest number of attempts of the counted issues.
+/// for k = 1…K with K the smallest number of attempts of the counted issues (the ones [`over`] counts).
 ///
 /// An issue with n attempts in order counts, for each place i (0-based, best first), the chance that place i is the
 /// best of the k drawn: C(n-1-i, k-1) / C(n, k). At k = 1 this is the random choice, at k = n the order's first.
@@ -84,7 +84,8 @@ pub fn best_at_k<'a>(rankings: impl IntoIterator<Item = &'a Ranking>) -> Vec<f64
         };
         r.rows.iter().map(of).collect::<Option<Vec<bool>>>().filter(|l| !l.is_empty())
     };
-    let counted: Vec<Vec<bool>> = rankings.into_iter().filter_map(labels).collect();
+    let ranked = |r: &&Ranking| of_issue(r).0.is_some();
+    let counted: Vec<Vec<bool>> = rankings.into_iter().filter(ranked).filter_map(labels).collect();
     let most = counted.iter().map(Vec::len).min().unwrap_or(0);
     (1..=most).map(|k| counted.iter().map(|l| best_of_draw(l, k)).sum::<f64>() / counted.len() as f64).collect()
 }
@@ -133,6 +134,14 @@ mod tests {
         assert_eq!(of_issue(&r), (None, None, None));
         let worth = over([&r]);
         assert_eq!((worth.issues, worth.unlabelled, worth.best_at_1), (0, 1, None));
+    }
+
+    #[test]
+    fn an_issue_where_nothing_is_chosen_counts_nowhere() {
+        let mut r = ranking(&[(0.9, Some(true)), (0.1, Some(false))]);
+        r.chosen = None;
+        assert_eq!(over([&r]).unranked, 1);
+        assert!(best_at_k([&r]).is_empty());
     }
 
     #[test]

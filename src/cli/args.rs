@@ -1,0 +1,158 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+
+/// See where an agent trajectory lost its reward.
+///
+/// Opens trajectories of software-engineering agents, lets a critic predict the reward of every action, shows where
+/// it drops, and helps to choose among the candidate patches of one issue.
+#[derive(Debug, Parser)]
+#[command(name = "trajscope", version, args_conflicts_with_subcommands = true, subcommand_precedence_over_arg = true)]
+pub struct Args {
+    /// A headless command; without one the screen opens.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// What opening the screen needs.
+    #[command(flatten)]
+    pub open: OpenArgs,
+}
+
+/// `trajscope PATH…`
+#[derive(Debug, ClapArgs)]
+pub struct OpenArgs {
+    /// Files and folders with trajectories, predictions and reports.
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Colours for a light terminal (default: dark).
+    #[arg(long)]
+    pub light: bool,
+    /// Panic after the first frame: for the test that the terminal is restored.
+    #[arg(long, hide = true)]
+    pub debug_panic: bool,
+    /// The critic.
+    #[command(flatten)]
+    pub critic: CriticArgs,
+}
+
+/// Which critic, and where it runs.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct CriticArgs {
+    /// `mini` (the small embedded critic), a Hugging Face model folder, or `none` (load and report only).
+    #[arg(long, default_value = "mini", value_name = "NAME|DIR")]
+    pub critic: String,
+    /// Profile to use with a model folder: an id of `trajscope critics`, or a TOML file.
+    #[arg(long, value_name = "ID|FILE")]
+    pub profile: Option<String>,
+    /// `auto`, `cpu`, `cuda` or `metal`.
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Threads of the forward pass (default: physical cores less one, at least one).
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Most tokens of one pass (default: the profile's).
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<usize>,
+}
+
+/// The headless commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Score every action of every trajectory.
+    Score(ScoreArgs),
+    /// Order the attempts of every issue.
+    Rank(RankArgs),
+    /// Write the chosen patch of every issue as SWE-bench predictions.
+    Export(ExportArgs),
+    /// Show exactly what a critic reads of one trajectory.
+    Inspect(InspectArgs),
+    /// List the critics and what their numbers mean.
+    Critics(ListArgs),
+    /// List the formats and how each is recognised.
+    Formats(ListArgs),
+    /// Check this machine: devices, instruction sets, the engine against a second implementation.
+    Doctor(ListArgs),
+}
+
+/// `trajscope score`
+#[derive(Debug, ClapArgs)]
+pub struct ScoreArgs {
+    /// Files and folders.
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// One JSON object a line and trajectory.
+    #[arg(long)]
+    pub json: bool,
+    /// Smallest fall of the reward that is listed as a drop (default: the profile's).
+    #[arg(long, value_name = "SIZE")]
+    pub drop: Option<f64>,
+    /// The critic.
+    #[command(flatten)]
+    pub critic: CriticArgs,
+}
+
+/// `trajscope rank`
+#[derive(Debug, ClapArgs)]
+pub struct RankArgs {
+    /// Files and folders.
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// One JSON object a line and issue.
+    #[arg(long)]
+    pub json: bool,
+    /// The critic.
+    #[command(flatten)]
+    pub critic: CriticArgs,
+}
+
+/// `trajscope export`
+#[derive(Debug, ClapArgs)]
+pub struct ExportArgs {
+    /// Files and folders.
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// The predictions file: `.json` = one object by instance id, anything else = JSON lines.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Replace the file if it exists.
+    #[arg(long)]
+    pub force: bool,
+    /// `model_name_or_path` of every prediction (default: the attempts' own if all the same, else `trajscope`).
+    #[arg(long, value_name = "NAME")]
+    pub model_name: Option<String>,
+    /// The critic.
+    #[command(flatten)]
+    pub critic: CriticArgs,
+}
+
+/// `trajscope inspect`
+#[derive(Debug, ClapArgs)]
+pub struct InspectArgs {
+    /// The file.
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// 0-based record, where the file holds several trajectories.
+    #[arg(long, value_name = "R")]
+    pub record: Option<usize>,
+    /// Only up to the end of this action (0-based).
+    #[arg(long, value_name = "N")]
+    pub action: Option<usize>,
+    /// Print exactly the bytes the critic gets, nothing added.
+    #[arg(long)]
+    pub critic_text: bool,
+    /// One JSON object: hash, characters, tokens, positions.
+    #[arg(long)]
+    pub json: bool,
+    /// The critic.
+    #[command(flatten)]
+    pub critic: CriticArgs,
+}
+
+/// `trajscope critics`, `formats`, `doctor`
+#[derive(Debug, ClapArgs)]
+pub struct ListArgs {
+    /// JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}

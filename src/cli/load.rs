@@ -1,0 +1,189 @@
+//! What the headless commands share: read and join the paths, open the critic, score with progress.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::args::CriticArgs;
+use super::out;
+use crate::critic::{Cancel, Critic, Profile, ScoreError, Scores};
+use crate::engine::{self, CriticSpec, DeviceChoice, EngineOptions};
+use crate::formats;
+use crate::trajectory::{Dataset, Issue, Severity, SharedTrajectory, join};
+
+/// The paths read and joined.
+pub struct Loaded {
+    /// Everything read.
+    pub dataset: Dataset,
+    /// The same, joined.
+    pub issues: Vec<Issue>,
+    /// Something could not be read; it was said on stderr.
+    pub findings: bool,
+}
+
+/// Reads the paths; says on stderr what was not understood. Fails when nothing usable was found at all.
+pub fn load(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
+    must_exist(paths)?;
+    let dataset = formats::load(paths, &|_| {});
+    let mut findings = false;
+    for file in &dataset.files {
+        let named = paths.contains(&file.path);
+        if file.format.is_none() && named {
+            out::remark(&format!("{}: {}", file.path.display(), file.reason));
+            findings = true;
+        }
+        for d in file.diagnostics.iter().filter(|d| d.severity == Severity::Error) {
+            let at = d.at.to_string();
+            let at = if at.is_empty() { at } else { format!("{at}: ") };
+            out::remark(&format!("{}: {at}{}", file.path.display(), d.message));
+            findings = true;
+        }
+    }
+    let issues = join(&dataset);
+    if issues.is_empty() {
+        let tried: Vec<&str> = formats::FORMATS.iter().map(|f| f.id).collect();
+        bail!("no trajectory or prediction in {} file(s); formats tried: {}", dataset.files.len(), tried.join(", "));
+    }
+    Ok(Loaded { dataset, issues, findings })
+}
+
+/// Fails on the first path that is not there: a typing error should not look like an empty folder.
+pub fn must_exist(paths: &[PathBuf]) -> anyhow::Result<()> {
+    for path in paths {
+        if let Err(error) = std::fs::metadata(path) {
+            bail!("{}: cannot open: {error}; give an existing file or folder", path.display());
+        }
+    }
+    Ok(())
+}
+
+/// Opens the critic named on the command line; `None` for `none`.
+pub fn open_critic(args: &CriticArgs) -> anyhow::Result<Option<Box<dyn Critic>>> {
+    match spec(args)? {
+        None => Ok(None),
+        Some((spec, options)) => Ok(Some(engine::open(&spec, &options)?)),
+    }
+}
+
+/// What the arguments mean: which critic with which options; `None` for `none`.
+pub fn spec(args: &CriticArgs) -> anyhow::Result<Option<(CriticSpec, EngineOptions)>> {
+    let spec = match args.critic.as_str() {
+        "none" => return Ok(None),
+        "mini" => CriticSpec::Embedded,
+        folder if Path::new(folder).is_dir() => CriticSpec::Folder(folder.into()),
+        other => bail!("--critic {other}: neither `mini`, `none` nor a folder; give a Hugging Face model folder"),
+    };
+    let device = match args.device.as_str() {
+        "auto" => DeviceChoice::Auto,
+        "cpu" => DeviceChoice::Cpu,
+        other => bail!("--device {other}: expected auto or cpu"),
+    };
+    if args.threads == Some(0) {
+        bail!("--threads 0: expected at least 1");
+    }
+    if args.max_tokens.is_some_and(|n| n < 16) {
+        bail!("--max-tokens: expected at least 16");
+    }
+    let profile = args.profile.as_deref().map(profile).transpose()?;
+    let options = EngineOptions {
+        device,
+        threads: args.threads,
+        profile,
+        max_tokens: args.max_tokens,
+        ..EngineOptions::default()
+    };
+    Ok(Some((spec, options)))
+}
+
+fn profile(name: &str) -> anyhow::Result<Profile> {
+    if let Some(profile) = Profile::by_id(name) {
+        return Ok(profile.clone());
+    }
+    let text = std::fs::read_to_string(name)
+        .with_context(|| format!("--profile {name}: neither an id of `trajscope critics` nor a readable file"))?;
+    Ok(Profile::parse(&text, name)?)
+}
+
+/// Scores by trajectory, found again by file and record.
+#[derive(Default)]
+pub struct ScoreTable {
+    by_source: HashMap<(PathBuf, usize), Result<Scores, ScoreError>>,
+}
+
+impl ScoreTable {
+    /// The result for one trajectory; `None` if it was never scored.
+    pub fn get(&self, trajectory: &SharedTrajectory) -> Option<&Result<Scores, ScoreError>> {
+        self.by_source.get(&(trajectory.source.path.clone(), trajectory.source.record))
+    }
+
+    /// The trajectory's score, if it has one.
+    pub fn score(&self, trajectory: &SharedTrajectory) -> Option<f64> {
+        self.get(trajectory)?.as_ref().ok()?.score
+    }
+}
+
+/// Scores every trajectory of the issues, in order; failures are remarks, never the end.
+pub fn score_all(issues: &[Issue], critic: Option<&mut (dyn Critic + 'static)>) -> (ScoreTable, bool) {
+    let mut table = ScoreTable::default();
+    let Some(critic) = critic else {
+        return (table, false);
+    };
+    let all: Vec<&SharedTrajectory> =
+        issues.iter().flat_map(|i| &i.attempts).filter_map(|a| a.trajectory.as_ref()).collect();
+    let bar = progress(all.len());
+    let mut findings = false;
+    for trajectory in all {
+        let result = score_one(critic, trajectory);
+        if let Err(error) = &result {
+            findings |= *error != ScoreError::NoActions;
+            bar.suspend(|| remark_unscored(trajectory, error));
+        }
+        table.by_source.insert((trajectory.source.path.clone(), trajectory.source.record), result);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    (table, findings)
+}
+
+/// Scores one trajectory to the end.
+pub fn score_one(critic: &mut dyn Critic, trajectory: &SharedTrajectory) -> Result<Scores, ScoreError> {
+    critic.score(trajectory, &Cancel::default(), &mut |_| {})
+}
+
+/// One line on stderr about a trajectory without scores.
+pub fn remark_unscored(trajectory: &SharedTrajectory, error: &ScoreError) {
+    let source = &trajectory.source;
+    out::remark(&format!("{} record {}: not scored: {error}", source.path.display(), source.record));
+}
+
+/// A bar on stderr if it is a terminal, else nothing.
+pub fn progress(len: usize) -> ProgressBar {
+    if !out::wants_progress() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::with_draw_target(Some(len as u64), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} trajectories scored, {eta} left") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// The attempts that have a trajectory, with their issue, in order of path and record.
+pub fn trajectories(issues: &[Issue]) -> Vec<(&Issue, usize, &SharedTrajectory)> {
+    let mut all: Vec<(&Issue, usize, &SharedTrajectory)> = issues
+        .iter()
+        .flat_map(|issue| {
+            let of = |(i, a): (usize, &'_ crate::trajectory::Attempt)| a.trajectory.as_ref().map(|_| i);
+            let with: Vec<usize> = issue.attempts.iter().enumerate().filter_map(of).collect();
+            with.into_iter().filter_map(move |i| Some((issue, i, issue.attempts.get(i)?.trajectory.as_ref()?)))
+        })
+        .collect();
+    all.sort_by(|a, b| {
+        let key = |t: &Arc<crate::trajectory::Trajectory>| (t.source.path.clone(), t.source.record);
+        key(a.2).cmp(&key(b.2))
+    });
+    all
+}
