@@ -45,9 +45,12 @@ pub struct CriticArgs {
     /// Profile to use with a model folder: an id of `trajscope critics`, or a TOML file.
     #[arg(long, value_name = "ID|FILE")]
     pub profile: Option<String>,
-    /// `auto`, `cpu`, `cuda` or `metal`.
+    /// `auto`, `cpu`, `cuda`, `cuda:N` or `metal` (the last ones only in a program built for them).
     #[arg(long, default_value = "auto")]
     pub device: String,
+    /// Type of the weights in memory: `auto` or `f32`.
+    #[arg(long, default_value = "auto")]
+    pub dtype: String,
     /// Threads of the forward pass (default: physical cores less one, at least one).
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::args::CriticArgs;
 use super::out;
 use crate::critic::{Cancel, Critic, Profile, ScoreError, Scores};
-use crate::engine::{self, CriticSpec, DeviceChoice, EngineOptions};
+use crate::engine::{self, CriticSpec, DeviceChoice, DtypeChoice, EngineOptions};
 use crate::formats;
 use crate::trajectory::{Dataset, Issue, Severity, SharedTrajectory, join};
 
@@ -76,11 +76,8 @@ pub fn spec(args: &CriticArgs) -> anyhow::Result<Option<(CriticSpec, EngineOptio
         folder if Path::new(folder).is_dir() => CriticSpec::Folder(folder.into()),
         other => bail!("--critic {other}: neither `mini`, `none` nor a folder; give a Hugging Face model folder"),
     };
-    let device = match args.device.as_str() {
-        "auto" => DeviceChoice::Auto,
-        "cpu" => DeviceChoice::Cpu,
-        other => bail!("--device {other}: expected auto or cpu"),
-    };
+    let device: DeviceChoice = args.device.parse().map_err(|e| anyhow::anyhow!("--device: {e}"))?;
+    let dtype: DtypeChoice = args.dtype.parse().map_err(|e| anyhow::anyhow!("--dtype: {e}"))?;
     if args.threads == Some(0) {
         bail!("--threads 0: expected at least 1");
     }
@@ -88,13 +85,7 @@ pub fn spec(args: &CriticArgs) -> anyhow::Result<Option<(CriticSpec, EngineOptio
         bail!("--max-tokens: expected at least 16");
     }
     let profile = args.profile.as_deref().map(profile).transpose()?;
-    let options = EngineOptions {
-        device,
-        threads: args.threads,
-        profile,
-        max_tokens: args.max_tokens,
-        ..EngineOptions::default()
-    };
+    let options = EngineOptions { device, dtype, threads: args.threads, profile, max_tokens: args.max_tokens };
     Ok(Some((spec, options)))
 }
 

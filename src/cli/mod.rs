@@ -4,6 +4,7 @@
 //! findings (something could not be read or scored), 2 the command could not do its work.
 
 mod args;
+mod doctor;
 mod export;
 mod inspect;
 mod lists;
@@ -69,6 +70,6 @@ fn run(args: Args, out: &mut Out) -> anyhow::Result<Verdict> {
         Some(Command::Inspect(a)) => inspect::run(&a, out),
         Some(Command::Critics(a)) => lists::critics(&a, out),
         Some(Command::Formats(a)) => lists::formats(&a, out),
-        Some(Command::Doctor(_)) => anyhow::bail!("wip"),
+        Some(Command::Doctor(a)) => doctor::run(&a, out),
     }
 }
