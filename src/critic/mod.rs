@@ -16,7 +16,7 @@ pub use listing::Listing;
 pub use profile::{
     Activation, Aggregate, CutPolicy, Head, Positions, Profile, ProfileError, Render, RenderKind, Scale, Wording,
 };
-pub use render::{ChatMlOptions, CompactOptions, ToolWording, VERSION as RENDER_VERSION, render};
+pub use render::{ChatMlOptions, CompactOptions, ToolWording, VERSION as RENDER_VERSION, compact_vocabulary, render};
 
 use std::path::PathBuf;
 use std::sync::Arc;

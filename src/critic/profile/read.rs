@@ -34,7 +34,7 @@ impl fmt::Display for ProfileError {
 /// The profiles that are built in: origin and text.
 const BUILTIN: [(&str, &str); 2] = [
     ("assets/critics/openhands-32b.toml", include_str!("../../../assets/critics/openhands-32b.toml")),
-    ("assets/critics/mini.toml", include_str!("../../../assets/critics/mini.toml")),
+    ("assets/critic-mini/profile.toml", include_str!("../../../assets/critic-mini/profile.toml")),
 ];
 
 /// A built-in profile that does not parse is a defect of this program, so a test and not the user meets the error.

@@ -1,80 +1,225 @@
-//! A few lines an action for a small critic: what was said, what was done, the head and tail of what came back.
+//! The compact rendering: a run told as a short sequence of event words, for the small embedded critic.
+//!
+//! One line an action, one line an answer of the environment. A line holds words of a closed vocabulary
+//! ([`words::vocabulary`]): the kind of action, what it is about, whether it was done before, how the agent speaks,
+//! counts of what happened so far; then the class of error, test results, size of the answer. Nothing of the run's
+//! own text is copied. The value of an action is read at the `<|im_end|>` that closes its line, before its answer is
+//! known, as the OpenHands critic does. The candidate patch, which the last action submits, is described by a line in
+//! front of the last action's `<|im_end|>`.
+//!
+//! The same function makes the training text (`examples/dump_critic_text.rs`): there is no second implementation.
 
+mod call;
+mod observe;
+mod shell;
+mod speech;
+mod state;
+mod words;
+
+pub use words::vocabulary;
+
+use call::{Call, Kind};
 use serde::{Deserialize, Serialize};
+use state::State;
+use words::{KINDS, class};
 
 use crate::critic::{CriticText, Positions, Segment, Value};
 use crate::trajectory::{Role, Step, Trajectory};
 
-/// `[render.compact]`: how many characters of each part are kept. What is longer keeps its head and its tail.
+/// `[render.compact]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompactOptions {
-    /// Of the task (the first user message).
-    pub task_chars: usize,
-    /// Of what the agent wrote beside the command.
-    pub thought_chars: usize,
-    /// Of the command or the calls.
-    pub action_chars: usize,
-    /// Of each observation.
-    pub observation_chars: usize,
+    /// Describe the candidate patch in the line of the last action, which submits it.
+    pub patch: bool,
 }
 
-/// One pinned segment for the task, one an action, one for what came back.
+/// Renders a run. Every action gets a value.
 pub(super) fn render(options: &CompactOptions, positions: &Positions, trajectory: &Trajectory) -> CriticText {
-    let action_steps = trajectory.action_steps();
-    let mut segments = Vec::new();
-    let mut warnings = Vec::new();
-    let before = action_steps.first().copied().unwrap_or(trajectory.steps.len());
-    let first_user = trajectory.steps.iter().take(before).find(|s| s.role == Role::User && !s.is_demo);
-    match trajectory.task.as_deref().or(first_user.map(|s| s.text.as_str())) {
-        Some(task) => {
-            let text = format!("task {}\n", one_line(task, options.task_chars));
-            segments.push(Segment { text, value: None, pinned: true, turn: 0 });
-        }
-        None => warnings.push("the run does not tell its task: the critic cannot know it".to_owned()),
-    }
-    for (action, &at) in action_steps.iter().enumerate() {
+    let mut text = CriticText::default();
+    text.segments.push(Segment { text: "begin\n".to_owned(), value: None, pinned: true, turn: 0 });
+    let mut state = State::default();
+    let actions = trajectory.action_steps();
+    for (action, &at) in actions.iter().enumerate() {
         let Some(step) = trajectory.steps.get(at) else { continue };
-        let text = format!("{}{}", act(options, step), positions.token);
-        let value = Some(Value { action, end: text.len() });
-        segments.push(Segment { text: text + "\n", value, pinned: false, turn: action + 1 });
-        let observations = trajectory.steps.get(trajectory.observations(action)).unwrap_or_default();
-        let text: String = observations.iter().filter_map(|s| observe(options, s)).collect();
-        if !text.is_empty() {
-            segments.push(Segment { text, value: None, pinned: false, turn: action + 1 });
+        let mut line = action_line(step, &mut state);
+        if options.patch && action + 1 == actions.len() {
+            patch_words(trajectory.patch.as_deref(), &mut line);
+        }
+        let mut told = line.join(" ");
+        told.push(' ');
+        told.push_str(&positions.token);
+        let value = Some(Value { action, end: told.len() });
+        told.push('\n');
+        text.segments.push(Segment { text: told, value, pinned: false, turn: action + 1 });
+        let answers = answers(trajectory, action);
+        if !answers.is_empty() {
+            let told = answer_line(&answers, &mut state);
+            text.segments.push(Segment { text: told, value: None, pinned: false, turn: action + 1 });
         }
     }
-    CriticText { segments, warnings }
+    text
 }
 
-fn act(options: &CompactOptions, step: &Step) -> String {
-    let calls: Vec<String> = step.calls.iter().map(|c| format!("{} {}", c.name, c.arguments)).collect();
-    let (thought, action) = match (&step.action, calls.is_empty()) {
-        (_, false) => (step.text.as_str(), calls.join(" ; ")),
-        (Some(action), true) => (step.thought.as_deref().unwrap_or_default(), action.clone()),
-        (None, true) => (step.text.as_str(), String::new()),
+/// The steps the environment answered an action with. A blank one tells nothing: formats differ in writing it.
+fn answers(trajectory: &Trajectory, action: usize) -> Vec<&Step> {
+    let steps = trajectory.steps.get(trajectory.observations(action)).unwrap_or(&[]);
+    let told = |s: &&Step| !s.is_demo && matches!(s.role, Role::Tool | Role::User) && !s.text.trim().is_empty();
+    steps.iter().filter(told).collect()
+}
+
+/// The words of an action, without its end.
+fn action_line(step: &Step, state: &mut State) -> Vec<String> {
+    let mut calls = call::calls(step);
+    calls.iter_mut().for_each(|call| state.complete(call));
+    let mut line = vec!["act".to_owned()];
+    for call in calls.iter().take(3) {
+        line.push(kind_word(call.kind).to_owned());
+        line.extend(about(call).into_iter().map(str::to_owned));
+        line.extend(state.novelty(call).into_iter().map(str::to_owned));
+        if matches!(call.kind, Kind::Edit | Kind::Create | Kind::Run) {
+            line.push(format!("lines={}", class(call.lines)));
+        }
+    }
+    match calls.len() {
+        0 => line.push(kind_word(Kind::Talk).to_owned()),
+        1 => {}
+        n => line.push(format!("calls={}", class(n))),
+    }
+    let thought = step.thought.as_deref().unwrap_or(&step.text);
+    // Some frameworks print their message objects: what follows the content is bookkeeping.
+    let thought = thought.split(" additional_kwargs=").next().unwrap_or(thought);
+    line.push(format!("thought={}", class(thought.split_whitespace().count() / 4)));
+    line.extend(speech::speech(thought).into_iter().map(str::to_owned));
+    state.act(&calls, |call| file_word(call) == Some("scratch-file"));
+    state.words(&mut line);
+    line
+}
+
+fn kind_word(kind: Kind) -> &'static str {
+    KINDS.get(kind as usize).copied().unwrap_or("other")
+}
+
+/// Class of the file a call is about, its language, and whether only a part of it is read.
+fn about(call: &Call) -> Vec<&'static str> {
+    let mut words = Vec::new();
+    words.extend(file_word(call));
+    words.extend(call.path.as_deref().and_then(language));
+    if call.partial && call.kind == Kind::View {
+        words.push("part-of-file");
+    }
+    words
+}
+
+/// Class of the file a call is about.
+fn file_word(call: &Call) -> Option<&'static str> {
+    let path = call.path.as_deref()?;
+    let lower = path.to_ascii_lowercase();
+    let name = lower.rsplit('/').next().unwrap_or(&lower);
+    let deep = lower.trim_start_matches("./").matches('/').count() > usize::from(lower.starts_with('/')) + 1;
+    let scratch = ["repro", "debug", "verify", "demo", "check_", "tmp", "temp_", "patch.txt"];
+    if scratch.iter().any(|w| name.contains(w)) || lower.starts_with("/tmp") || (!deep && name.starts_with("test_")) {
+        return Some("scratch-file");
+    }
+    if is_test_path(&lower) {
+        return Some("test-file");
+    }
+    Some(match shell::ending(path) {
+        Some("md" | "rst" | "txt" | "html") => "doc-file",
+        Some("json" | "toml" | "cfg" | "ini" | "yml" | "yaml" | "xml" | "lock" | "sh") => "config-file",
+        Some(_) => "source-file",
+        None => return None,
+    })
+}
+
+/// Does a lower-case path lie among tests?
+fn is_test_path(lower: &str) -> bool {
+    ["test/", "tests/", "testing/", "__tests__", "test_", "_test.", ".test.", ".spec.", "tests.py", "/spec/"]
+        .iter()
+        .any(|mark| lower.contains(mark))
+        || lower.ends_with("test.java")
+}
+
+fn language(path: &str) -> Option<&'static str> {
+    Some(match shell::ending(path)? {
+        "py" | "pyi" => "py",
+        "js" | "jsx" | "mjs" | "vue" => "js",
+        "ts" | "tsx" => "ts",
+        "java" | "kt" => "java",
+        "c" | "h" | "cpp" | "hpp" | "cc" | "go" | "rs" | "rb" | "php" => "otherlang",
+        _ => return None,
+    })
+}
+
+/// The line of an answer.
+fn answer_line(answers: &[&Step], state: &mut State) -> String {
+    let seen = observe::observe(answers, state.quotes());
+    let mut line = vec!["obs".to_owned()];
+    line.extend(seen.words.iter().map(|w| (*w).to_owned()));
+    line.extend(seen.passed.map(|n| format!("passed={}", class(n))));
+    line.extend(seen.failed.map(|n| format!("failed={}", class(n))));
+    line.push(format!("size={}", seen.size()));
+    line.extend(state.answer(&seen).map(str::to_owned));
+    line.join(" ") + "\n"
+}
+
+/// The candidate patch in words: it is known when the last action submits it.
+fn patch_words(patch: Option<&str>, line: &mut Vec<String>) {
+    let Some(patch) = patch else {
+        line.push("patch-unknown".to_owned());
+        return;
     };
-    format!("think {}\nact {}", one_line(thought, options.thought_chars), one_line(&action, options.action_chars))
+    if patch.trim().is_empty() {
+        line.push("patch-empty".to_owned());
+        return;
+    }
+    line.push("patch".to_owned());
+    let (mut files, mut hunks, mut added, mut removed, mut tests, mut other) = (0, 0, 0, 0, 0, 0);
+    let mut languages: Vec<&'static str> = Vec::new();
+    let mut lines = patch.lines().peekable();
+    while let Some(text) = lines.next() {
+        let name = lines.peek().and_then(|next| next.strip_prefix("+++ ")).filter(|_| text.starts_with("--- "));
+        if let Some(name) = name {
+            lines.next();
+            // A deleted file is named by its old side.
+            let name = if name.starts_with("/dev/null") { text.trim_start_matches("--- ") } else { name };
+            let lower = name.to_ascii_lowercase();
+            files += 1;
+            if is_test_path(&lower) {
+                tests += 1;
+            } else if language(name.trim()).is_none() {
+                other += 1;
+            }
+            languages.extend(language(name.trim()).filter(|l| !languages.contains(l)));
+        } else if text.starts_with("@@") {
+            hunks += 1;
+        } else if text.starts_with('+') {
+            added += 1;
+        } else if text.starts_with('-') {
+            removed += 1;
+        }
+    }
+    for (field, n) in [
+        ("patch-files", files),
+        ("patch-hunks", hunks),
+        ("patch-added", added),
+        ("patch-removed", removed),
+        ("patch-tests", tests),
+        ("patch-other", other),
+    ] {
+        line.push(format!("{field}={}", class(n)));
+    }
+    line.extend(languages.into_iter().map(str::to_owned));
+    if patch.contains("\nnew file mode") || patch.contains("--- /dev/null") {
+        line.push("patch-new-file".to_owned());
+    }
+    if files > 0 && tests == files {
+        line.push("patch-only-tests".to_owned());
+    }
+    if hunks == 1 {
+        line.push("patch-one-place".to_owned());
+    }
 }
 
-fn observe(options: &CompactOptions, step: &Step) -> Option<String> {
-    if step.is_demo || !matches!(step.role, Role::User | Role::Tool) {
-        return None;
-    }
-    let failed = if step.is_error == Some(true) || step.exit_code.is_some_and(|c| c != 0) { "failed " } else { "" };
-    Some(format!("saw {failed}{}\n", one_line(&step.text, options.observation_chars)))
-}
-
-/// Words joined by single spaces; the middle of what is longer than `chars` is left out.
-fn one_line(text: &str, chars: usize) -> String {
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let n = words.chars().count();
-    if n <= chars {
-        return words;
-    }
-    let head = chars.div_ceil(2);
-    let tail = chars - head;
-    let start: String = words.chars().take(head).collect();
-    let end: String = words.chars().skip(n - tail).collect();
-    format!("{start} … {end}")
-}
+#[cfg(test)]
+mod tests;

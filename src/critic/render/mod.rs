@@ -14,13 +14,13 @@ mod tools;
 
 pub(super) use chatml::END as CHATML_END;
 pub use chatml::{ChatMlOptions, ToolWording};
-pub use compact::CompactOptions;
+pub use compact::{CompactOptions, vocabulary as compact_vocabulary};
 
 use super::{CriticText, Profile, RenderKind};
 use crate::trajectory::Trajectory;
 
 /// Raised whenever a renderer's output changes for the same profile: part of a critic's fingerprint.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What the critic of `profile` reads of `trajectory`, before any cut.
 pub fn render(profile: &Profile, trajectory: &Trajectory) -> CriticText {
