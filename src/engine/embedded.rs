@@ -16,7 +16,7 @@ pub(super) fn open(options: &EngineOptions) -> Result<Box<dyn Critic>, EngineErr
     let config = include_bytes!("../../tests/fixtures/engine/qwen2-token-1-newrope/config.json");
     let weights = include_bytes!("../../tests/fixtures/engine/qwen2-token-1-newrope/model.safetensors");
     let tokenizer = include_bytes!("../../tests/fixtures/engine/qwen2-token-1/tokenizer.json");
-    let profile = include_str!("../../assets/critics/mini.toml");
+    let profile = include_str!("../../assets/critic-mini/profile.toml");
     let own = || Profile::parse(profile, "embedded profile.toml").map_err(|e| EngineError::Profile(e.to_string()));
     let profile = options.profile.clone().map_or_else(own, Ok)?;
     let model = Model::from_memory(config, weights, name, options)?;
