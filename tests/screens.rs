@@ -5,6 +5,7 @@ mod screens {
     pub mod fixture;
     pub mod shot;
 
+    mod corpus;
     mod export;
     mod hostile;
     mod keys;

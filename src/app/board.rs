@@ -46,6 +46,11 @@ impl SortKey {
         }
     }
 
+    /// Can the order change when a score comes in?
+    pub fn depends_on_scores(self) -> bool {
+        matches!(self, Self::Best | Self::Drop)
+    }
+
     /// The next one, round and round.
     pub fn next(self) -> Self {
         let at = Self::ALL.iter().position(|k| *k == self).unwrap_or(0);
@@ -86,6 +91,8 @@ pub struct Board {
     pub filter: String,
     /// Issues whose attempts are shown.
     pub unfolded: HashSet<IssueId>,
+    /// A person has been here: from now on the selection stays on its issue when more come in.
+    pub touched: bool,
 }
 
 impl Board {
@@ -189,6 +196,7 @@ pub(super) fn handle(state: &mut State, action: Action) -> Option<Vec<Effect>> {
     let last = state.board.rows.len().saturating_sub(1);
     let page = usize::from(geometry::screen(state.size).body.h.saturating_sub(2).max(1));
     let at = state.board.selected;
+    state.board.touched = true;
     match action {
         Action::Up => state.board.selected = at.saturating_sub(1),
         Action::Down => state.board.selected = (at + 1).min(last),
@@ -202,7 +210,7 @@ pub(super) fn handle(state: &mut State, action: Action) -> Option<Vec<Effect>> {
         Action::FoldAll => {
             let all = state.board.unfolded.is_empty();
             let ids = state.data.issues.iter().map(|e| e.issue.id.clone());
-            state.board.unfolded = if all { ids.collect() } else { Default::default() };
+            state.board.unfolded = if all { ids.collect() } else { HashSet::new() };
             refresh(state);
         }
         Action::Sort => {

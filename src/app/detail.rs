@@ -175,7 +175,7 @@ pub fn input(input: &CriticInput, scoring: Option<&Scoring>, selected: usize) ->
     let mut from = 0;
     for &(action, token, end) in &input.positions {
         let piece = input.text.get(from..end).unwrap_or_default();
-        doc.push_foreign(Tone::Plain, piece);
+        doc.push_foreign(Tone::Plain, &visible(piece));
         let reward = format_reward(scoring.and_then(|s| s.reward(action)), 4);
         let here = if action == selected { "◀◀" } else { "◀" };
         if action == selected {
@@ -192,9 +192,21 @@ pub fn input(input: &CriticInput, scoring: Option<&Scoring>, selected: usize) ->
     }
     let rest = input.text.get(from..).unwrap_or_default();
     if !rest.is_empty() {
-        doc.push_foreign(Tone::Plain, rest);
+        doc.push_foreign(Tone::Plain, &visible(rest));
     }
     (doc, place)
+}
+
+/// Control characters written out by their pictures: here it matters that the critic got the escape sequence and not
+/// the colour.
+fn visible(raw: &str) -> String {
+    let picture = |c: char| match c {
+        '\n' => '\n',
+        '\u{7f}' => '␡',
+        c if c.is_ascii_control() => char::from_u32(0x2400 + u32::from(c)).unwrap_or(c),
+        c => c,
+    };
+    raw.chars().map(picture).collect()
 }
 
 /// The run: whose it is, where it comes from, what is odd about it, and what it was told to do.

@@ -83,13 +83,25 @@ pub struct TimelinePanes {
 /// Screens narrower than this show the list or the detail, not both.
 const TWO_PANES: u16 = 70;
 
-/// Divides the Timeline. `in_detail`: the detail has the focus; `zoomed`: it has the whole screen.
-pub fn timeline(body: Area, in_detail: bool, zoomed: bool) -> TimelinePanes {
-    if zoomed {
+/// What decides how the Timeline is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TimelineShape {
+    /// The detail has the focus.
+    pub in_detail: bool,
+    /// The detail has the whole screen.
+    pub zoomed: bool,
+    /// There is no reward and none will come: no room is given to a curve.
+    pub without_rewards: bool,
+}
+
+/// Divides the Timeline.
+pub fn timeline(body: Area, shape: TimelineShape) -> TimelinePanes {
+    if shape.zoomed {
         return right_pane(body);
     }
     let chart_rows = match body.h {
         0..=5 => 0,
+        _ if shape.without_rewards => 2,
         6..=11 => 2,
         12..=17 => 5,
         18..=29 => 8,
@@ -97,7 +109,7 @@ pub fn timeline(body: Area, in_detail: bool, zoomed: bool) -> TimelinePanes {
     };
     let (chart, rest) = body.split_top(chart_rows);
     if body.w < TWO_PANES {
-        return if in_detail {
+        return if shape.in_detail {
             TimelinePanes { chart, ..right_pane(rest) }
         } else {
             TimelinePanes { chart, list: rest, ..TimelinePanes::default() }
@@ -227,7 +239,8 @@ mod tests {
                 prop_assert!(within(whole, area), "{area:?}");
             }
             prop_assert_eq!(s.header.h + s.body.h + s.hints.h + s.status.h, h);
-            let t = timeline(s.body, detail, zoom);
+            let shape = TimelineShape { in_detail: detail, zoomed: zoom, without_rewards: files % 2 == 0 };
+            let t = timeline(s.body, shape);
             let c = compare(s.body, n, Some(files));
             let r = rank(s.body, n);
             let (outer, inner) = overlay((w, h));
@@ -243,8 +256,9 @@ mod tests {
     fn the_usual_sizes_have_room_for_text() {
         for size in [(80, 24), (120, 40), (40, 10), (200, 60)] {
             let body = screen(size).body;
-            assert!(timeline(body, true, false).detail.h >= 5, "{size:?}");
-            assert!(timeline(body, false, false).list.h >= 5, "{size:?}");
+            let shape = |in_detail| TimelineShape { in_detail, ..TimelineShape::default() };
+            assert!(timeline(body, shape(true)).detail.h >= 5, "{size:?}");
+            assert!(timeline(body, shape(false)).list.h >= 5, "{size:?}");
             assert!(compare(body, 3, None).columns.iter().all(|(_, diff)| diff.w >= 36 && diff.h >= 4), "{size:?}");
         }
     }

@@ -106,8 +106,7 @@ impl FromStr for KeyInput {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (mut ctrl, mut alt, mut shift) = (false, false, false);
         let mut rest = text;
-        loop {
-            let Some((modifier, after)) = rest.split_once('-') else { break };
+        while let Some((modifier, after)) = rest.split_once('-') {
             let flag = match modifier {
                 "ctrl" => &mut ctrl,
                 "alt" => &mut alt,

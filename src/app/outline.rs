@@ -127,25 +127,21 @@ mod tests {
         ToolCall { id: String::new(), name: name.to_owned(), arguments: arguments.to_owned() }
     }
 
-    fn of(step: Step) -> (Option<String>, String) {
-        summarise(&step)
-    }
-
     #[test]
     fn a_call_shows_its_values_and_invalid_arguments_as_they_are() {
         let mut step = Step::new(Role::Assistant, "");
         step.calls = vec![call("bash", r#"{"command": "ls -l\ncat x"}"#)];
-        assert_eq!(of(step.clone()), (Some("bash".to_owned()), "ls -l …".to_owned()));
+        assert_eq!(summarise(&step), (Some("bash".to_owned()), "ls -l …".to_owned()));
         step.calls = vec![call("edit", r#"{"command":"view","path":"/a.py","range":[1,2]}"#), call("bash", "{}")];
-        assert_eq!(of(step.clone()).1, "view /a.py [1,2] (+1 more)");
+        assert_eq!(summarise(&step).1, "view /a.py [1,2] (+1 more)");
         step.calls = vec![call("bash", "{not json")];
-        assert_eq!(of(step).1, "{not json");
+        assert_eq!(summarise(&step).1, "{not json");
     }
 
     #[test]
     fn a_blank_turn_says_so_and_prose_is_quoted() {
-        assert!(of(Step::new(Role::Assistant, " \n")).1.contains("no action"));
-        assert_eq!(of(Step::new(Role::Assistant, "\nI am done.\nBye")).1, "“I am done. …”");
+        assert!(summarise(&Step::new(Role::Assistant, " \n")).1.contains("no action"));
+        assert_eq!(summarise(&Step::new(Role::Assistant, "\nI am done.\nBye")).1, "“I am done. …”");
     }
 
     #[test]

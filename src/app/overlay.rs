@@ -3,6 +3,7 @@
 use crate::text;
 use crate::trajectory::Severity;
 
+use super::View;
 use super::action::Context;
 use super::doc::Tone;
 use super::facts::Badge;
@@ -76,6 +77,8 @@ fn help(state: &State) -> Vec<OverlayRow> {
         }
         rows.push(row(Tone::Plain, key.keys, key.help));
     }
+    rows.push(row(Tone::Heading, "signs", ""));
+    rows.extend(signs(state.view).iter().map(|(sign, meaning)| row(Tone::Plain, *sign, *meaning)));
     rows.push(row(Tone::Heading, "badges", ""));
     rows.extend(Badge::ALL.into_iter().map(|b| row(Tone::Plain, b.label(), b.help())));
     if let Some(info) = state.critic_info() {
@@ -86,6 +89,34 @@ fn help(state: &State) -> Vec<OverlayRow> {
         rows.push(row(Tone::Plain, "-", "not scored (never the same as 0)"));
     }
     rows
+}
+
+/// What the signs on a screen mean.
+fn signs(view: View) -> &'static [(&'static str, &'static str)] {
+    match view {
+        View::Board => &[
+            ("2/3", "under runs: attempts scored of all; of one attempt: actions scored of all"),
+            ("✓ 1/2 ?", "attempts resolved of those with a label; ? = some have no label, so nobody knows"),
+            ("▼ 0.28", "the largest drop in any of the attempts"),
+            ("≥$1.26", "at least so much: some attempts do not say what they cost"),
+        ],
+        View::Timeline => &[
+            ("▼", "the reward drops at this action"),
+            ("✗", "the environment reported an error, or the command failed"),
+            ("↻", "part of a loop"),
+            ("∎", "nothing was observed any more: the run ended here"),
+            ("▲", "the selected action, below the curve"),
+        ],
+        View::Compare => &[
+            ("×2", "so many attempts made the same patch (line ends and index lines aside)"),
+            ("·", "the candidate does not touch the file"),
+        ],
+        View::Rank => &[
+            ("★", "the attempt that an export would choose"),
+            ("2↑ 1↓", "the critic's own place, where a person has moved the attempt"),
+            ("= run-2", "the same patch as that attempt"),
+        ],
+    }
 }
 
 /// The files: those not understood first, each with the reason, then every remark.

@@ -30,6 +30,8 @@ pub struct Worths {
     pub critic: Worth,
     /// With the person's moves over it.
     pub manual: Worth,
+    /// Issues of which an attempt is chosen.
+    pub decided: usize,
     /// best@k of the order with the moves, k = 1, 2, …
     pub curve: Vec<f64>,
 }
@@ -157,8 +159,12 @@ pub(super) fn refresh(state: &mut State) {
     let all: Vec<Ranking> = (0..state.data.issues.len()).map(|i| of_issue(state, i)).collect();
     let alone = Manual::default();
     let critic: Vec<Ranking> = state.data.issues.iter().map(|e| order(&candidates(e, &state.scores), &alone)).collect();
-    state.ranking.worth =
-        Worths { critic: metrics::over(&critic), manual: metrics::over(&all), curve: metrics::best_at_k(&all) };
+    state.ranking.worth = Worths {
+        critic: metrics::over(&critic),
+        manual: metrics::over(&all),
+        decided: all.iter().filter(|r| r.chosen.is_some()).count(),
+        curve: metrics::best_at_k(&all),
+    };
 }
 
 /// The attempt of the selected row.

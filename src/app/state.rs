@@ -144,6 +144,8 @@ pub struct State {
     pub theme: ThemeName,
     /// No colours at all: attributes and signs only (`NO_COLOR`).
     pub no_color: bool,
+    /// The terminal knows more than 256 colours (`COLORTERM`).
+    pub true_color: bool,
     /// Keys.
     pub keymap: Keymap,
     /// What was loaded.
@@ -169,7 +171,7 @@ pub struct State {
 impl State {
     /// The state at the start: nothing loaded yet, the critic being opened.
     pub fn new(keymap: Keymap, theme: ThemeName, no_color: bool) -> Self {
-        let mut state = Self { keymap, theme, no_color, ..Self::default() };
+        let mut state = Self { theme, no_color, keymap, ..Self::default() };
         state.data.loading = true;
         state
     }

@@ -140,8 +140,8 @@ fn loaded(state: &mut State, dataset: Dataset) -> Vec<Effect> {
 
 /// Joins anew and finds everything that was on the screen again.
 fn joined(state: &mut State) -> Vec<Effect> {
-    let row = state.board.row().and_then(|r| place(state, r));
-    let open_run = state.timeline.open.then(|| BoardRow::Attempt(state.timeline.issue, state.timeline.attempt));
+    let row = state.board.row().filter(|_| state.board.touched).and_then(|r| place(state, r));
+    let open_run = state.timeline.open.then_some(BoardRow::Attempt(state.timeline.issue, state.timeline.attempt));
     let run = open_run.and_then(|r| place(state, r));
     let ranked = state.ranking.open.then_some(BoardRow::Issue(state.ranking.issue)).and_then(|r| place(state, r));
     let compared = state.compare.open.then_some(BoardRow::Issue(state.compare.issue)).and_then(|r| place(state, r));
@@ -196,7 +196,9 @@ fn find(state: &State, place: &Place) -> Option<BoardRow> {
 }
 
 fn scored(state: &mut State, key: &TrajectoryKey) -> Vec<Effect> {
-    board::refresh(state);
+    if state.board.sort.depends_on_scores() {
+        board::refresh(state);
+    }
     if state.view == View::Rank {
         ranking::refresh(state);
     }

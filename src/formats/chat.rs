@@ -1,7 +1,5 @@
 //! Chat messages in all the shapes people store them: OpenAI chat and Responses items, Anthropic blocks, ShareGPT.
 
-use std::borrow::Cow;
-
 use serde_json::Value;
 
 use super::sniff::{Confidence, Form, Match, Sniff};
@@ -130,7 +128,7 @@ pub fn message_steps(message: &Value) -> Vec<Step> {
     let results = parts.iter().filter(|p| field::str(p, "type") == Some("tool_result"));
     found.extend(results.map(tool_result));
     let role = role_of(message);
-    let text = content_text(content);
+    let text = content_text(&content);
     if found.is_empty() || !text.is_empty() {
         let mut step = Step::new(role, text);
         if role == Role::Assistant {
@@ -153,9 +151,9 @@ fn dressed(mut step: Step, message: &Value) -> Step {
     step
 }
 
-fn content_of(message: &Value) -> &Value {
+fn content_of(message: &Value) -> Value {
     let keys = ["content", "value", "text", "system_prompt"];
-    keys.iter().find_map(|k| field::get(message, k)).unwrap_or(&Value::Null)
+    keys.iter().find_map(|k| field::get(message, k)).cloned().unwrap_or(Value::Null)
 }
 
 fn call_id(message: &Value) -> Option<String> {
@@ -184,11 +182,6 @@ fn assistant(step: &mut Step, message: &Value, parts: &[Value]) {
     step.calls.extend(uses.map(tool_call));
     step.reasoning = reasoning(message, parts);
     step.action = action::of_calls(&step.calls).or_else(|| action::in_text(&step.text));
-}
-
-/// Reasoning kept beside a message.
-pub fn reasoning_of(message: &Value) -> Option<String> {
-    reasoning(message, content_of(message).as_array().map_or(&[][..], Vec::as_slice))
 }
 
 fn reasoning(message: &Value, parts: &[Value]) -> Option<String> {
@@ -249,8 +242,8 @@ fn responses_item(item: &Value) -> Option<Step> {
 /// Tool descriptions in OpenAI form (nested or flat), as objects or as JSON text.
 pub fn tool_specs(tools: &[Value]) -> Vec<ToolSpec> {
     let parsed = tools.iter().filter_map(|tool| match tool {
-        Value::String(text) => super::json::parse(text.as_bytes()).ok().map(|p| Cow::Owned(p.value)),
-        other => Some(Cow::Borrowed(other)),
+        Value::String(text) => super::json::parse(text.as_bytes()).ok().map(|p| p.value),
+        other => Some(other.clone()),
     });
     parsed
         .filter_map(|tool| {
@@ -266,15 +259,11 @@ pub fn tool_specs(tools: &[Value]) -> Vec<ToolSpec> {
 }
 
 /// The list of messages of a row, under any of its names, also when it is JSON inside a string.
-pub fn messages_of(row: &Value) -> Option<Cow<'_, [Value]>> {
+pub fn messages_of(row: &Value) -> Option<Vec<Value>> {
     for key in ["messages", "conversations", "trajectory", "traj"] {
-        let items = match field::embedded(row, key) {
-            Some(Cow::Borrowed(Value::Array(items))) => Cow::Borrowed(items.as_slice()),
-            Some(Cow::Owned(Value::Array(items))) => Cow::Owned(items),
-            _ => continue,
-        };
-        if items.is_empty() || items.iter().any(is_message) {
-            return Some(items);
+        match field::embedded(row, key) {
+            Some(Value::Array(items)) if items.iter().any(is_message) || items.is_empty() => return Some(items),
+            _ => {}
         }
     }
     None

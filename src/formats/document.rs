@@ -50,17 +50,6 @@ pub struct Row<'a> {
     pub span: ByteSpan,
 }
 
-/// One of the first records of JSON lines, already read.
-#[derive(Debug, Clone, PartialEq)]
-pub struct HeadRow {
-    /// Its number among the record spans.
-    at: usize,
-    /// The value.
-    pub value: Value,
-    /// Is the value all there is in the record, read without repairs? Then it need not be read again.
-    whole: bool,
-}
-
 /// A file's content, ready to be recognised and decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document<'a> {
@@ -69,7 +58,7 @@ pub struct Document<'a> {
     /// Outer form.
     pub shape: Shape,
     /// The first values of JSON lines, for recognising.
-    pub head: Vec<HeadRow>,
+    pub head: Vec<Value>,
     /// Remarks about the file as a whole.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -210,24 +199,6 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The elements, if the document is one list.
-    pub fn list(&self) -> Option<&[Value]> {
-        match &self.shape {
-            Shape::Value(value) => value.as_array().map(Vec::as_slice),
-            _ => None,
-        }
-    }
-
-    /// All rows at once, with the remarks about those that could not be read.
-    pub fn all_rows(&self) -> (Cow<'_, [Value]>, Vec<Diagnostic>) {
-        if let Some(items) = self.list() {
-            return (Cow::Borrowed(items), Vec::new());
-        }
-        let mut items = Vec::new();
-        let diagnostics = self.rows(|row| items.push(row.value.clone()));
-        (Cow::Owned(items), diagnostics)
-    }
-
     /// Calls `each` with every row: the records of JSON lines, the elements of a list, or the one object. Returns the
     /// remarks about records that could not be read.
     pub fn rows(&self, mut each: impl FnMut(Row<'_>)) -> Vec<Diagnostic> {
@@ -242,15 +213,8 @@ impl<'a> Document<'a> {
                 value => each(Row { value, record: 0, span: ByteSpan { start: 0, len: self.bytes.len() as u64 } }),
             },
             Shape::Lines(spans) => {
-                let mut head = self.head.iter().filter(|row| row.whole).peekable();
-                for (at, span) in spans.iter().enumerate() {
-                    match head.next_if(|row| row.at == at) {
-                        Some(row) => {
-                            let (start, len) = (span.start as u64, (span.end - span.start) as u64);
-                            reader.give(&row.value, ByteSpan { start, len }, span.line, &mut each);
-                        }
-                        None => reader.read(self.bytes, *span, &mut each),
-                    }
+                for span in spans {
+                    reader.read(self.bytes, *span, &mut each);
                 }
             }
             Shape::Other(_) => {}
@@ -274,7 +238,7 @@ struct RowReader {
 impl RowReader {
     fn read(&mut self, bytes: &[u8], span: RecordSpan, each: &mut impl FnMut(Row<'_>)) {
         let text = bytes.get(span.start..span.end).unwrap_or_default();
-        let last = bytes.get(span.end..).is_none_or(|rest| rest.iter().all(|b| json::is_space(*b)));
+        let last = span.end >= bytes.len();
         let mut at = 0;
         loop {
             let ahead = text.get(at..).unwrap_or_default();
@@ -372,22 +336,21 @@ impl RowReader {
 }
 
 fn line_is_complete(line: &[u8]) -> bool {
-    json::strict_len(line.trim_ascii()).is_some() || json::repair_prefix(line).is_ok_and(|p| !p.repairs.cut)
+    json::strict_prefix(line.trim_ascii()).is_some_and(|(value, _)| value.is_object() || value.is_array())
+        || json::repair_prefix(line).is_ok_and(|p| !p.repairs.cut)
 }
 
-fn head_values(bytes: &[u8], spans: &[RecordSpan]) -> Vec<HeadRow> {
+fn head_values(bytes: &[u8], spans: &[RecordSpan]) -> Vec<Value> {
     let (mut head, mut seen) = (Vec::new(), 0);
-    for (at, span) in spans.iter().take(HEAD_RECORDS).enumerate() {
+    for span in spans.iter().take(HEAD_RECORDS) {
         let text = bytes.get(span.start..span.end).unwrap_or_default();
         seen += text.len();
         if seen > HEAD_BYTES && !head.is_empty() {
             break;
         }
-        let strict = json::strict_prefix(text);
-        let whole = strict.as_ref().is_some_and(|(_, len)| *len == text.len());
-        let value = strict.map(|(value, _)| value);
+        let value = json::strict_prefix(text).map(|(value, _)| value);
         let value = value.or_else(|| json::repair_prefix(text).ok().filter(|p| !p.repairs.cut).map(|p| p.value));
-        head.extend(value.filter(|v| !v.is_null()).map(|value| HeadRow { at, value, whole }));
+        head.extend(value.filter(|v| !v.is_null()));
     }
     head
 }
@@ -397,9 +360,8 @@ fn line_spans(bytes: &[u8], start: usize) -> Vec<RecordSpan> {
     let first = 1 + count_lines(bytes.get(..start));
     let mut at = start;
     for (line, part) in (first..).zip(bytes.get(start..).unwrap_or_default().split(|b| *b == b'\n')) {
-        let text = |b: &u8| !json::is_space(*b);
-        if let (Some(from), Some(to)) = (part.iter().position(text), part.iter().rposition(text)) {
-            spans.push(RecordSpan { start: at + from, end: at + to + 1, line });
+        if part.iter().any(|b| !json::is_space(*b)) {
+            spans.push(RecordSpan { start: at, end: at + part.len(), line });
         }
         at += part.len() + 1;
     }

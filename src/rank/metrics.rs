@@ -150,7 +150,7 @@ mod tests {
         let bad = ranking(&[(0.9, Some(false)), (0.5, Some(false)), (0.4, Some(true)), (0.1, Some(false))]);
         let worth = over([&good, &bad]);
         assert_eq!(worth.best_at_1, Some(0.5));
-        assert_eq!(worth.random_at_1, Some((0.5 + 0.25) / 2.0));
+        assert_eq!(worth.random_at_1, Some(0.375));
         assert_eq!(worth.oracle, Some(1.0));
     }
 

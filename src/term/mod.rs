@@ -15,6 +15,7 @@ mod frame;
 mod guard;
 mod keys;
 mod log;
+mod picture;
 mod session;
 mod source;
 mod syntax;
@@ -32,6 +33,8 @@ use tokio::sync::mpsc;
 
 use crate::app::{CriticState, Keymap, Msg, State, ThemeName};
 use crate::critic::Critic;
+
+pub use picture::picture;
 
 use frame::Framed;
 use guard::{PanicHook, TerminalGuard};
@@ -122,6 +125,8 @@ fn state(options: &OpenOptions) -> State {
     if options.critic.is_none() {
         app.critic = CriticState::None;
     }
+    // What terminals that know true colour have agreed to say.
+    app.true_color = std::env::var("COLORTERM").is_ok_and(|c| c == "truecolor" || c == "24bit");
     app
 }
 

@@ -101,7 +101,7 @@ fn draw_head(canvas: &mut Canvas, area: Area, columns: &Columns, state: &State) 
         (columns.name, SortKey::Name, false),
         (columns.runs, SortKey::Attempts, false),
         (columns.resolved, SortKey::Resolved, false),
-        (columns.best, SortKey::Best, false),
+        ((columns.best.0, 6), SortKey::Best, true),
         (columns.drop, SortKey::Drop, false),
         (columns.cost, SortKey::Cost, true),
     ];
@@ -117,6 +117,7 @@ fn draw_head(canvas: &mut Canvas, area: Area, columns: &Columns, state: &State) 
         let role = if sorted { Role::Title } else { Role::Dim };
         let title = format!("{}{arrow}", key.title());
         let pad = usize::from(width.saturating_sub(1)).saturating_sub(text::display_width(&title));
+        let width = width.max(6);
         let title = if right { format!("{}{title}", " ".repeat(pad)) } else { title };
         canvas.put_cut(area, (x, 0), width, &title, canvas.theme.role(role));
     }

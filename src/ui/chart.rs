@@ -222,7 +222,9 @@ fn draw_small(canvas: &mut Canvas, area: Area, state: &State, scoring: Option<&S
     let (bars, marks) = area.split_top(1);
     draw_cursor(canvas, area, across.column(state.timeline.action));
     let dim = canvas.theme.role(Role::Dim);
-    let Some(scoring) = scoring else {
+    let Some(scoring) = scoring.filter(|s| s.scored() > 0) else {
+        draw_title(canvas, bars, state);
+        draw_marks(canvas, marks, state, None, across);
         return;
     };
     let scale = score::scale(state);

@@ -53,7 +53,10 @@ fn place(state: &State) -> String {
         }
         View::Compare => {
             let c = &state.compare;
-            format!("{} › {} different patches", issue(c.issue), c.columns.len())
+            match c.columns.len() {
+                1 => format!("{} › 1 patch", issue(c.issue)),
+                n => format!("{} › {n} different patches", issue(c.issue)),
+            }
         }
         View::Rank => format!("{} › {} attempts", issue(state.ranking.issue), state.ranking.ranking.rows.len()),
     }

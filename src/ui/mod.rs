@@ -37,7 +37,7 @@ pub fn draw(frame: &mut Frame, state: &State) {
 /// used: between a resize and its message the buffer is right.
 pub fn render(buffer: &mut Buffer, state: &State) -> Option<(u16, u16)> {
     let size = (buffer.area.width, buffer.area.height);
-    let theme = Theme::new(state.theme, state.no_color);
+    let theme = Theme::of(state);
     let mut canvas = Canvas::new(buffer, theme);
     canvas.style(geometry::Area::new(0, 0, size.0, size.1), theme.ground());
     let screen = geometry::screen(size);

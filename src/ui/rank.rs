@@ -169,7 +169,7 @@ impl Line<'_> {
         let said = [Badge::Twin, Badge::EmptyPatch, Badge::NoPatch, Badge::BadPatch];
         let badges = entry.attempts[row.candidate.attempt].facts.badges.iter().filter(|b| !said.contains(b));
         words.extend(badges.map(|b| b.label().to_owned()));
-        let kind = if row.reason.is_some() { Role::Bad } else { Role::Badge };
+        let kind = if row.reason.is_some_and(Reason::excludes) { Role::Bad } else { Role::Badge };
         canvas.put_cut(self.area, (x, self.y), width, &words.join(" · "), role(kind));
     }
 }
@@ -206,9 +206,11 @@ fn worth_lines(state: &State) -> Vec<(String, Role)> {
     if manual.unranked > 0 {
         left_out.push(format!("{} have no choice yet", manual.unranked));
     }
-    if manual.issues == 0 {
+    if manual.issues == 0 || worth.decided == 0 {
         lines.push((left_out.join(", "), Role::Notice));
-        lines.push(("add SWE-bench reports to see what an order is worth".to_owned(), Role::Notice));
+        let hint =
+            if worth.decided == 0 { "nothing is scored or chosen yet" } else { "add SWE-bench reports to see more" };
+        lines.push((hint.to_owned(), Role::Notice));
         return lines;
     }
     let share = |s: Option<f64>| s.map_or_else(|| "    -".to_owned(), |s| format!("{:>4.0}%", s * 100.0));

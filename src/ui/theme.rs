@@ -6,9 +6,9 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::app::ThemeName;
 use crate::app::doc::Tone;
 use crate::app::highlight::SynClass;
+use crate::app::{State, ThemeName};
 use crate::text;
 
 use super::palette;
@@ -92,6 +92,9 @@ const YELLOW: Pair = (222, 94);
 const LINE: Pair = (240, 249);
 const ADDED_GROUND: Pair = (22, 194);
 const REMOVED_GROUND: Pair = (52, 224);
+/// The same two where the terminal knows true colour: the 256-colour table has no darker green and red.
+const ADDED_TRUE: [Color; 2] = [Color::Rgb(22, 52, 32), Color::Rgb(218, 245, 221)];
+const REMOVED_TRUE: [Color; 2] = [Color::Rgb(66, 26, 30), Color::Rgb(253, 226, 226)];
 
 /// Ten steps from the low to the high end of the critic's scale: orange to blue-green, which people who do not tell
 /// red from green can still tell apart.
@@ -103,12 +106,18 @@ const SCORES: [Pair; 10] =
 pub struct Theme {
     name: ThemeName,
     no_color: bool,
+    true_color: bool,
 }
 
 impl Theme {
-    /// A theme, with or without colours.
+    /// A theme of the 256-colour table, or without colours.
     pub fn new(name: ThemeName, no_color: bool) -> Self {
-        Self { name, no_color }
+        Self { name, no_color, true_color: false }
+    }
+
+    /// The theme a state asks for.
+    pub fn of(state: &State) -> Self {
+        Self { name: state.theme, no_color: state.no_color, true_color: state.true_color && !state.no_color }
     }
 
     fn pick(self, pair: Pair) -> Color {
@@ -143,14 +152,13 @@ impl Theme {
             Role::Selected => reversed(self.on(TEXT, SELECTED_GROUND)).add_modifier(bold),
             Role::SelectedDim if self.no_color => Style::new().add_modifier(Modifier::UNDERLINED),
             Role::SelectedDim => self.on(TEXT, SELECTED_DIM_GROUND),
-            Role::Key => self.fg(ACCENT),
             Role::Bar => reversed(self.on(TEXT, BAR_GROUND)),
             Role::Line => self.fg(LINE),
             Role::Error | Role::Drop => self.fg(RED).add_modifier(bold),
             Role::Notice | Role::Badge => self.fg(ORANGE),
             Role::Good => self.fg(GREEN),
             Role::Bad => self.fg(RED),
-            Role::Curve => self.fg(ACCENT),
+            Role::Key | Role::Curve => self.fg(ACCENT),
             Role::Chosen => self.fg(YELLOW).add_modifier(bold),
             Role::Prompt => self.on(TEXT, SELECTED_DIM_GROUND).add_modifier(bold),
         }
@@ -173,11 +181,19 @@ impl Theme {
             Tone::Error => self.role(Role::Error),
             Tone::Thought => self.fg((250, 238)).add_modifier(Modifier::ITALIC),
             Tone::Command => self.fg((229, 18)),
-            Tone::Added => self.on(TEXT, ADDED_GROUND),
-            Tone::Removed => self.on(TEXT, REMOVED_GROUND),
+            Tone::Added => self.changed(ADDED_GROUND, ADDED_TRUE),
+            Tone::Removed => self.changed(REMOVED_GROUND, REMOVED_TRUE),
             Tone::Hunk => self.fg(ACCENT),
             Tone::File => self.on(ACCENT, BAR_GROUND).add_modifier(Modifier::BOLD),
             Tone::Mark => self.role(Role::Chosen).add_modifier(Modifier::REVERSED),
+        }
+    }
+
+    fn changed(self, ground: Pair, [dark, light]: [Color; 2]) -> Style {
+        match (self.true_color, self.name) {
+            (false, _) => self.on(TEXT, ground),
+            (true, ThemeName::Dark) => self.fg(TEXT).bg(dark),
+            (true, ThemeName::Light) => self.fg(TEXT).bg(light),
         }
     }
 
@@ -264,8 +280,8 @@ mod tests {
 
     #[test]
     fn syntax_classes_can_be_read_on_every_ground_of_a_diff() {
-        for name in THEMES {
-            let theme = Theme::new(name, false);
+        for (name, true_color) in THEMES.into_iter().flat_map(|n| [(n, false), (n, true)]) {
+            let theme = Theme { name, no_color: false, true_color };
             for tone in [Tone::Context, Tone::Added, Tone::Removed] {
                 for class in SynClass::ALL {
                     let style = theme.ground().patch(theme.tone(tone)).patch(theme.syntax(class));

@@ -6,7 +6,7 @@ use crate::app::detail::Tab;
 use crate::app::geometry::{self, Area};
 use crate::app::outline::{Ending, OutlineRow};
 use crate::app::scores::{Scoring, Status};
-use crate::app::timeline::{Focus, doc as detail_doc, scoring};
+use crate::app::timeline::{Focus, doc as detail_doc, scoring, shape};
 use crate::app::{CriticState, State};
 use crate::critic::Scale;
 use crate::critic::display::format_reward;
@@ -29,7 +29,7 @@ pub fn draw(canvas: &mut Canvas, area: Area, state: &State) {
         canvas.put_cut(area, (1, 0), area.w.saturating_sub(2), "nothing is open; choose an issue on the Board", style);
         return;
     }
-    let panes = geometry::timeline(area, t.focus == Focus::Detail, t.zoomed);
+    let panes = geometry::timeline(area, shape(state));
     chart::draw(canvas, panes.chart, state);
     draw_list(canvas, panes.list, state);
     if !panes.list.is_empty() && !panes.tabs.is_empty() {
@@ -168,21 +168,21 @@ impl List<'_> {
         let change_text = format!("{:>5}", change.map_or_else(|| "-".to_owned(), signed));
         let x = canvas.put(area, x, y, &change_text, role(if drop { Role::Drop } else { Role::Dim }));
         let x = canvas.put(area, x, y, if drop { "▼" } else { " " }, role(Role::Drop));
-        let x = canvas.put_all(area, x, y, &self.marks(row, &role));
+        let x = canvas.put_all(area, x, y, &marks(row, &role));
         let tool = row.tool.as_deref().map(|t| format!("{t} ")).unwrap_or_default();
         let x = canvas.put(area, x, y, &tool, role(Role::Key));
         canvas.put_cut(area, (x, y), area.w.saturating_sub(x), &row.summary, role(Role::Text));
     }
+}
 
-    /// One sign for how the action ended, one for a loop.
-    fn marks(&self, row: &OutlineRow, role: &dyn Fn(Role) -> Style) -> [(&'static str, Style); 3] {
-        let ending = match row.ending {
-            Ending::Fine => (" ", role(Role::Text)),
-            Ending::Error | Ending::Exit(_) => ("✗", role(Role::Error)),
-            Ending::Silent => ("∎", role(Role::Dim)),
-        };
-        [ending, (if row.looping { "↻" } else { " " }, role(Role::Notice)), (" ", role(Role::Text))]
-    }
+/// One sign for how the action ended, one for a loop.
+fn marks(row: &OutlineRow, role: &dyn Fn(Role) -> Style) -> [(&'static str, Style); 3] {
+    let ending = match row.ending {
+        Ending::Fine => (" ", role(Role::Text)),
+        Ending::Error | Ending::Exit(_) => ("✗", role(Role::Error)),
+        Ending::Silent => ("∎", role(Role::Dim)),
+    };
+    [ending, (if row.looping { "↻" } else { " " }, role(Role::Notice)), (" ", role(Role::Text))]
 }
 
 /// A change with its sign, two places, without a leading zero to save a column: `+.12`, `−.30`, `.00`.

@@ -52,7 +52,7 @@ fn what_is_selected_stays_selected_when_more_comes_in() {
     let mut state = empty();
     update(&mut state, Msg::CriticReady(Box::new(critic())));
     update(&mut state, Msg::FileLoaded(file("run-2", "m")));
-    press(&mut state, "enter l l o");
+    press(&mut state, "j enter l l o");
     let key = trajscope::app::timeline::entry(&state).unwrap().id.clone();
     // Sorts before it, as an issue and as an attempt.
     let effects = update(&mut state, Msg::FileLoaded(file("run-1", "a")));
@@ -64,6 +64,16 @@ fn what_is_selected_stays_selected_when_more_comes_in() {
     assert_eq!((t.issue, t.attempt, t.action), (1, 1, 2));
     assert_eq!(trajscope::app::timeline::entry(&state).unwrap().id, key);
     assert_eq!(state.board.row().unwrap().issue(), 1);
+}
+
+#[test]
+fn the_first_row_stays_selected_until_somebody_moves() {
+    let mut state = empty();
+    for instance in ["m", "a", "b", "c"] {
+        update(&mut state, Msg::FileLoaded(file("run-1", instance)));
+    }
+    assert_eq!(state.data.issues.len(), 4);
+    assert_eq!(state.board.selected, 0);
 }
 
 #[test]

@@ -127,6 +127,15 @@ fn the_critics_input_is_asked_for_once_and_shown_with_the_place_of_the_value() {
 }
 
 #[test]
+fn the_critics_input_shows_control_characters_instead_of_obeying_them() {
+    let mut state = scored(ThemeName::Dark, SIZE);
+    open_jar(&mut state);
+    press(&mut state, "l l l i");
+    let shown = text(&render(&state, SIZE));
+    assert!(shown.contains("␛[31mFAILED␛[0m"), "{shown}");
+}
+
+#[test]
 fn an_input_of_another_run_or_an_error_is_told_apart() {
     let mut state = scored(ThemeName::Dark, SIZE);
     open_jar(&mut state);

@@ -31,20 +31,15 @@ enum Generation {
 
 /// What the first event of a history is; `None` if it is no event.
 fn generation(history: &[Value]) -> Option<Generation> {
-    generation_of(history.iter().take(60))
-}
-
-fn generation_of<'a>(mut events: impl Iterator<Item = &'a Value> + Clone) -> Option<Generation> {
-    let all = events.clone();
-    let first = events.find(|e| !e.is_null())?;
+    let first = history.iter().find(|e| !e.is_null())?;
     let inside = first.as_array().and_then(|pair| pair.first()).unwrap_or(first);
     if inside.get("kind").is_some_and(Value::is_string) && inside.get("role").is_none() {
         return Some(Generation::V1);
     }
     let event = |v: &Value| v.get("action").or_else(|| v.get("observation")).is_some_and(Value::is_string);
     let spoken = |v: &Value| v.get("source").is_some() && v.get("message").is_some();
-    let mut any = all.flat_map(|e| e.as_array().map_or(std::slice::from_ref(e), Vec::as_slice));
-    if any.any(|e| event(e) || spoken(e)) { Some(Generation::V0) } else { None }
+    let any = history.iter().take(60).flat_map(|e| e.as_array().map_or(std::slice::from_ref(e), Vec::as_slice));
+    if any.into_iter().any(|e| event(e) || spoken(e)) { Some(Generation::V0) } else { None }
 }
 
 fn histories<'a>(sniff: &Sniff<'a>) -> impl Iterator<Item = &'a [Value]> {
@@ -97,7 +92,7 @@ pub fn sniff_v1(sniff: &Sniff<'_>) -> Option<Match> {
 pub fn sniff_v0_events(sniff: &Sniff<'_>) -> Option<Match> {
     let list = sniff.form == Form::List || sniff.form == Form::Lines;
     let pairs = sniff.rows.first().is_some_and(|r| r.is_array());
-    if !list || is_output_row(sniff) || generation_of(sniff.rows.iter().copied()) != Some(Generation::V0) {
+    if !list || is_output_row(sniff) || generation_of_rows(sniff) != Some(Generation::V0) {
         return None;
     }
     let marked = pairs || sniff.has("source") || sniff.has("args") || sniff.has("extras");
@@ -109,6 +104,11 @@ pub fn sniff_v1_events(sniff: &Sniff<'_>) -> Option<Match> {
     let list = sniff.form == Form::List || sniff.form == Form::Lines;
     let known = sniff.rows.iter().filter_map(|r| field::str(r, "kind")).any(sdk::is_event);
     if list && known { Match::some(Confidence::Likely, "a list of events with `kind`") } else { None }
+}
+
+fn generation_of_rows(sniff: &Sniff<'_>) -> Option<Generation> {
+    let rows: Vec<Value> = sniff.rows.iter().take(8).map(|v| (*v).clone()).collect();
+    generation(&rows)
 }
 
 /// Reads rows: one trajectory each.
@@ -126,7 +126,8 @@ pub fn decode_rows(input: &Input<'_>) -> Decoded {
 
 /// Reads a list of events: one trajectory.
 pub fn decode_events(input: &Input<'_>) -> Decoded {
-    let (events, diagnostics) = input.document.all_rows();
+    let mut events = Vec::new();
+    let diagnostics = input.document.rows(|row| events.push(row.value.clone()));
     let (read, _) = history(&events);
     let mut trajectory =
         Trajectory { format: input.format, agent: Some("OpenHands".to_owned()), ..Trajectory::default() };

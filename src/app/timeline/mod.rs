@@ -1,18 +1,22 @@
 //! The Timeline: one trajectory, its rewards, its actions, and the text behind the selected one.
 
+mod moves;
+
+pub(in crate::app) use moves::handle;
+
 use std::collections::HashMap;
 
 use crate::critic::CriticInput;
 use crate::trajectory::TrajectoryKey;
 
-use super::data::AttemptEntry;
-use super::detail::{self, Tab};
-use super::doc::{Doc, Scroll, Tone};
-use super::effect::{Effect, Priority};
-use super::geometry;
-use super::outline::{Ending, Outline};
-use super::scores::{Scoring, Status};
-use super::{Action, State, View};
+use crate::app::data::AttemptEntry;
+use crate::app::detail::{self, Tab};
+use crate::app::doc::{Doc, Scroll, Tone};
+use crate::app::effect::{Effect, Priority};
+use crate::app::geometry;
+use crate::app::outline::Outline;
+use crate::app::scores::{Scoring, Status};
+use crate::app::{CriticState, State, View};
 
 /// What `j` and `k` move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -99,7 +103,7 @@ pub fn doc(state: &State) -> &Doc {
 }
 
 /// Opens an attempt. The action one was at before is selected again; scroll starts at the top.
-pub(super) fn open(state: &mut State, issue: usize, attempt: usize) -> Vec<Effect> {
+pub(in crate::app) fn open(state: &mut State, issue: usize, attempt: usize) -> Vec<Effect> {
     remember(state);
     let Some(entry) = state.data.issues.get(issue).and_then(|e| e.attempts.get(attempt)) else {
         return Vec::new();
@@ -121,7 +125,7 @@ pub(super) fn open(state: &mut State, issue: usize, attempt: usize) -> Vec<Effec
 }
 
 /// Notes which action is selected, for coming back to this trajectory.
-pub(super) fn remember(state: &mut State) {
+pub(in crate::app) fn remember(state: &mut State) {
     let key = entry(state).and_then(AttemptEntry::key).cloned();
     if let Some(key) = key {
         let action = state.timeline.action;
@@ -149,7 +153,7 @@ fn prioritise(state: &State) -> Vec<Effect> {
 }
 
 /// Makes the text of the detail anew if what it is made from has changed.
-pub(super) fn refresh(state: &mut State) -> Vec<Effect> {
+pub(in crate::app) fn refresh(state: &mut State) -> Vec<Effect> {
     let t = &state.timeline;
     let whole_run = matches!(t.tab, Tab::Patch | Tab::Run);
     let key = DetailKey {
@@ -230,7 +234,7 @@ fn ask_for_input(state: &mut State) -> Option<Effect> {
 }
 
 /// The critic's input arrived.
-pub(super) fn inspected(state: &mut State, key: &TrajectoryKey, input: InputState) -> Vec<Effect> {
+pub(in crate::app) fn inspected(state: &mut State, key: &TrajectoryKey, input: InputState) -> Vec<Effect> {
     if entry(state).and_then(AttemptEntry::key) != Some(key) {
         return Vec::new();
     }
@@ -240,7 +244,7 @@ pub(super) fn inspected(state: &mut State, key: &TrajectoryKey, input: InputStat
 }
 
 /// Rewards of the open trajectory changed.
-pub(super) fn scores_changed(state: &mut State, key: &TrajectoryKey) -> Vec<Effect> {
+pub(in crate::app) fn scores_changed(state: &mut State, key: &TrajectoryKey) -> Vec<Effect> {
     let quoted = matches!(state.timeline.tab, Tab::Input | Tab::Run);
     if !quoted || entry(state).and_then(AttemptEntry::key) != Some(key) {
         return Vec::new();
@@ -250,7 +254,7 @@ pub(super) fn scores_changed(state: &mut State, key: &TrajectoryKey) -> Vec<Effe
 }
 
 /// The critic changed: its input is another one.
-pub(super) fn critic_changed(state: &mut State) -> Vec<Effect> {
+pub(in crate::app) fn critic_changed(state: &mut State) -> Vec<Effect> {
     state.timeline.input = None;
     let mut effects = if state.timeline.open { prioritise(state) } else { Vec::new() };
     effects.extend(refresh(state));
@@ -259,189 +263,35 @@ pub(super) fn critic_changed(state: &mut State) -> Vec<Effect> {
 
 /// Finds the open attempt again after a re-join, before which it was [`remember`]ed: the numbers that are still here
 /// mean other attempts now.
-pub(super) fn relocate(state: &mut State, to: Option<(usize, usize)>) -> Vec<Effect> {
+pub(in crate::app) fn relocate(state: &mut State, to: Option<(usize, usize)>) -> Vec<Effect> {
     state.timeline.open = false;
-    match to {
-        Some((issue, attempt)) => {
-            let scroll = state.timeline.scroll;
-            let input = state.timeline.input.take();
-            let effects = open(state, issue, attempt);
-            state.timeline.input = input;
-            state.timeline.scroll = scroll;
-            effects
+    let Some((issue, attempt)) = to else {
+        if state.view == View::Timeline {
+            state.go(View::Board);
         }
-        None => {
-            if state.view == View::Timeline {
-                state.go(View::Board);
-            }
-            Vec::new()
-        }
+        return Vec::new();
+    };
+    let scroll = state.timeline.scroll;
+    let input = state.timeline.input.take();
+    let effects = open(state, issue, attempt);
+    state.timeline.input = input;
+    state.timeline.scroll = scroll;
+    effects
+}
+
+/// What decides how the Timeline is divided now.
+pub fn shape(state: &State) -> geometry::TimelineShape {
+    let t = &state.timeline;
+    let no_critic = matches!(state.critic, CriticState::None | CriticState::Failed(_));
+    let scored = scoring(state).is_some_and(|s| s.scored() > 0);
+    geometry::TimelineShape {
+        in_detail: t.focus == Focus::Detail,
+        zoomed: t.zoomed,
+        without_rewards: no_critic && !scored,
     }
 }
 
 /// The panes as they are drawn now.
 pub fn panes(state: &State) -> geometry::TimelinePanes {
-    let t = &state.timeline;
-    geometry::timeline(geometry::screen(state.size).body, t.focus == Focus::Detail, t.zoomed)
-}
-
-/// Handles an action on the Timeline; `None` if it is not one of its own.
-pub(super) fn handle(state: &mut State, action: Action) -> Option<Vec<Effect>> {
-    let effects = match action {
-        Action::Up => vertical(state, -1),
-        Action::Down => vertical(state, 1),
-        Action::PageUp => vertical(state, -page(state)),
-        Action::PageDown => vertical(state, page(state)),
-        Action::Top => edge(state, false),
-        Action::Bottom => edge(state, true),
-        Action::Left => step(state, -1),
-        Action::Right => step(state, 1),
-        Action::NextDrop => to_drop(state, true),
-        Action::PreviousDrop => to_drop(state, false),
-        Action::LargestDrop => to_largest_drop(state),
-        Action::NextError => to_error(state, true),
-        Action::PreviousError => to_error(state, false),
-        Action::NextAttempt => other_attempt(state, 1),
-        Action::PreviousAttempt => other_attempt(state, -1),
-        Action::Focus => {
-            let t = &mut state.timeline;
-            t.focus = if t.focus == Focus::List { Focus::Detail } else { Focus::List };
-            Vec::new()
-        }
-        Action::Zoom => {
-            let t = &mut state.timeline;
-            t.zoomed = !t.zoomed;
-            t.focus = if t.zoomed { Focus::Detail } else { Focus::List };
-            Vec::new()
-        }
-        Action::NextTab => show(state, state.timeline.tab.step(1)),
-        Action::PreviousTab => show(state, state.timeline.tab.step(-1)),
-        Action::TabAction => show(state, Tab::Action),
-        Action::TabObservation => show(state, Tab::Observation),
-        Action::TabPatch => show(state, Tab::Patch),
-        Action::TabInput => show(state, Tab::Input),
-        Action::TabRun => show(state, Tab::Run),
-        Action::Open => {
-            state.timeline.focus = Focus::Detail;
-            Vec::new()
-        }
-        _ => return None,
-    };
-    Some(effects)
-}
-
-fn show(state: &mut State, tab: Tab) -> Vec<Effect> {
-    state.timeline.tab = tab;
-    let narrow = panes(state).detail.is_empty();
-    if narrow {
-        state.timeline.focus = Focus::Detail;
-    }
-    refresh(state)
-}
-
-fn page(state: &State) -> isize {
-    let panes = panes(state);
-    let rows = match state.timeline.focus {
-        Focus::List => panes.list.h,
-        Focus::Detail => panes.detail.h,
-    };
-    isize::try_from(rows.saturating_sub(1).max(1)).unwrap_or(1)
-}
-
-fn vertical(state: &mut State, by: isize) -> Vec<Effect> {
-    if state.timeline.focus == Focus::List {
-        return step(state, by);
-    }
-    let panes = panes(state);
-    let (width, height) = (usize::from(panes.detail.w), usize::from(panes.detail.h));
-    let text = doc(state);
-    let bottom = text.bottom(width, height);
-    let at = state.timeline.scroll;
-    let scrolled = text.scrolled(at, by, width);
-    // Down stops where the last row is on the screen, wherever a search or a mark had put the top before.
-    state.timeline.scroll = if by > 0 { scrolled.min(bottom).max(at) } else { scrolled };
-    Vec::new()
-}
-
-fn edge(state: &mut State, bottom: bool) -> Vec<Effect> {
-    if state.timeline.focus == Focus::List {
-        let last = state.timeline.outline.rows.len().saturating_sub(1);
-        return select(state, if bottom { last } else { 0 });
-    }
-    let panes = panes(state);
-    let end = doc(state).bottom(usize::from(panes.detail.w), usize::from(panes.detail.h));
-    state.timeline.scroll = if bottom { end } else { Scroll::default() };
-    Vec::new()
-}
-
-fn step(state: &mut State, by: isize) -> Vec<Effect> {
-    let last = state.timeline.outline.rows.len().saturating_sub(1);
-    let to = state.timeline.action.saturating_add_signed(by).min(last);
-    select(state, to)
-}
-
-fn select(state: &mut State, action: usize) -> Vec<Effect> {
-    state.timeline.action = action;
-    refresh(state)
-}
-
-fn to_drop(state: &mut State, forward: bool) -> Vec<Effect> {
-    let at = state.timeline.action;
-    let drops = scoring(state).map(|s| s.drops.clone()).unwrap_or_default();
-    let found = if forward { drops.iter().find(|d| d.action > at) } else { drops.iter().rev().find(|d| d.action < at) };
-    match found {
-        Some(drop) => select(state, drop.action),
-        None => {
-            no_drop(state, drops.len(), if forward { "after" } else { "before" });
-            Vec::new()
-        }
-    }
-}
-
-fn to_largest_drop(state: &mut State) -> Vec<Effect> {
-    match scoring(state).and_then(Scoring::largest_drop) {
-        Some(drop) => select(state, drop.action),
-        None => {
-            no_drop(state, 0, "in");
-            Vec::new()
-        }
-    }
-}
-
-/// Says why there is nothing to go to.
-fn no_drop(state: &mut State, drops: usize, side: &str) {
-    let threshold = state.scores.drop_threshold;
-    let (scored, all) = scoring(state).map_or((0, 0), |s| (s.scored(), s.actions.len()));
-    state.say(if scored == 0 {
-        "no reward is known yet, so no drop".to_owned()
-    } else if drops == 0 {
-        format!("no drop of at least {threshold} among the {scored} of {all} rewards known")
-    } else {
-        format!("no drop {side} this action ({drops} in the run)")
-    });
-}
-
-fn to_error(state: &mut State, forward: bool) -> Vec<Effect> {
-    let at = state.timeline.action;
-    let rows = &state.timeline.outline.rows;
-    let wrong = |i: &usize| matches!(rows[*i].ending, Ending::Error | Ending::Exit(_));
-    let found = if forward { (at + 1..rows.len()).find(wrong) } else { (0..at.min(rows.len())).rev().find(wrong) };
-    match found {
-        Some(action) => select(state, action),
-        None => {
-            state.say(format!("no error {} this action", if forward { "after" } else { "before" }));
-            Vec::new()
-        }
-    }
-}
-
-fn other_attempt(state: &mut State, by: isize) -> Vec<Effect> {
-    let issue = state.timeline.issue;
-    let count = state.data.issues.get(issue).map_or(0, |e| e.attempts.len());
-    let to = state.timeline.attempt.saturating_add_signed(by);
-    if to >= count || to == state.timeline.attempt {
-        state.say(format!("this is the {} attempt at the issue", if by > 0 { "last" } else { "first" }));
-        return Vec::new();
-    }
-    open(state, issue, to)
+    geometry::timeline(geometry::screen(state.size).body, shape(state))
 }
