@@ -20,6 +20,11 @@ pub struct Content {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+/// Bytes looked at before a file is read whole.
+const HEAD: u64 = 4096;
+/// First bytes of gzip.
+const GZIP: [u8; 2] = [0x1F, 0x8B];
+
 /// First bytes of containers that are known and not read.
 const CONTAINERS: [(&[u8], &str); 8] = [
     (b"PK\x03\x04", "a ZIP archive (an Inspect .eval log, or a zipped folder): unpack it first"),
@@ -39,7 +44,13 @@ const CONTAINERS: [(&[u8], &str); 8] = [
 pub fn read(path: &Path) -> Result<Content, String> {
     let mut bytes = Vec::new();
     let mut file = File::open(path).map_err(|e| format!("cannot be opened: {}", reason(&e)))?;
-    file.read_to_end(&mut bytes).map_err(|e| format!("cannot be read: {}", reason(&e)))?;
+    let unreadable = |e| format!("cannot be read: {}", reason(&e));
+    // A look at the beginning first: model weights and images are not worth reading whole.
+    file.by_ref().take(HEAD).read_to_end(&mut bytes).map_err(unreadable)?;
+    if !bytes.starts_with(&GZIP) {
+        refuse(&bytes)?;
+    }
+    file.read_to_end(&mut bytes).map_err(unreadable)?;
     unpack(bytes)
 }
 
@@ -49,25 +60,25 @@ pub fn read(path: &Path) -> Result<Content, String> {
 /// One line saying what the bytes are instead.
 pub fn unpack(bytes: Vec<u8>) -> Result<Content, String> {
     let mut content = Content { bytes, diagnostics: Vec::new() };
-    if content.bytes.starts_with(&[0x1F, 0x8B]) {
+    if content.bytes.starts_with(&GZIP) {
         content = gunzip(&content.bytes)?;
-        if content.bytes.starts_with(&[0x1F, 0x8B]) {
+        if content.bytes.starts_with(&GZIP) {
             return Err("gzip inside gzip: unpack it first".to_owned());
         }
-        if content.bytes.get(257..262) == Some(b"ustar") {
-            return Err("a tar archive in gzip: unpack it first with `tar xzf`".to_owned());
-        }
     }
-    if let Some((_, what)) = CONTAINERS.iter().find(|(magic, _)| content.bytes.starts_with(magic)) {
+    refuse(&content.bytes)?;
+    Ok(content)
+}
+
+/// What by its first bytes is no text.
+fn refuse(bytes: &[u8]) -> Result<(), String> {
+    if let Some((_, what)) = CONTAINERS.iter().find(|(magic, _)| bytes.starts_with(magic)) {
         return Err((*what).to_owned());
     }
-    if content.bytes.get(257..262) == Some(b"ustar") {
+    if bytes.get(257..262) == Some(b"ustar") {
         return Err("a tar archive: unpack it first with `tar xf`".to_owned());
     }
-    if looks_binary(&content.bytes) {
-        return Err("binary data, not text".to_owned());
-    }
-    Ok(content)
+    if looks_binary(bytes) { Err("binary data, not text".to_owned()) } else { Ok(()) }
 }
 
 fn gunzip(packed: &[u8]) -> Result<Content, String> {

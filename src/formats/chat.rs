@@ -1,11 +1,13 @@
 //! Chat messages in all the shapes people store them: OpenAI chat and Responses items, Anthropic blocks, ShareGPT.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Input};
 use super::{action, field};
-use crate::trajectory::{Role, Source, Step, ToolCall, ToolSpec, Trajectory};
+use crate::trajectory::{Diagnostic, Role, Severity, Source, Step, ToolCall, ToolSpec, Trajectory};
 
 /// Text of a content member: a string, parts joined by line ends, or the JSON text of anything else.
 pub fn content_text(content: &Value) -> String {
@@ -128,7 +130,7 @@ pub fn message_steps(message: &Value) -> Vec<Step> {
     let results = parts.iter().filter(|p| field::str(p, "type") == Some("tool_result"));
     found.extend(results.map(tool_result));
     let role = role_of(message);
-    let text = content_text(&content);
+    let text = content_text(content);
     if found.is_empty() || !text.is_empty() {
         let mut step = Step::new(role, text);
         if role == Role::Assistant {
@@ -151,9 +153,9 @@ fn dressed(mut step: Step, message: &Value) -> Step {
     step
 }
 
-fn content_of(message: &Value) -> Value {
+fn content_of(message: &Value) -> &Value {
     let keys = ["content", "value", "text", "system_prompt"];
-    keys.iter().find_map(|k| field::get(message, k)).cloned().unwrap_or(Value::Null)
+    keys.iter().find_map(|k| field::get(message, k)).unwrap_or(&Value::Null)
 }
 
 fn call_id(message: &Value) -> Option<String> {
@@ -182,6 +184,11 @@ fn assistant(step: &mut Step, message: &Value, parts: &[Value]) {
     step.calls.extend(uses.map(tool_call));
     step.reasoning = reasoning(message, parts);
     step.action = action::of_calls(&step.calls).or_else(|| action::in_text(&step.text));
+}
+
+/// Reasoning kept beside a message.
+pub fn reasoning_of(message: &Value) -> Option<String> {
+    reasoning(message, content_of(message).as_array().map_or(&[][..], Vec::as_slice))
 }
 
 fn reasoning(message: &Value, parts: &[Value]) -> Option<String> {
@@ -242,8 +249,8 @@ fn responses_item(item: &Value) -> Option<Step> {
 /// Tool descriptions in OpenAI form (nested or flat), as objects or as JSON text.
 pub fn tool_specs(tools: &[Value]) -> Vec<ToolSpec> {
     let parsed = tools.iter().filter_map(|tool| match tool {
-        Value::String(text) => super::json::parse(text.as_bytes()).ok().map(|p| p.value),
-        other => Some(other.clone()),
+        Value::String(text) => super::json::parse(text.as_bytes()).ok().map(|p| Cow::Owned(p.value)),
+        other => Some(Cow::Borrowed(other)),
     });
     parsed
         .filter_map(|tool| {
@@ -259,11 +266,15 @@ pub fn tool_specs(tools: &[Value]) -> Vec<ToolSpec> {
 }
 
 /// The list of messages of a row, under any of its names, also when it is JSON inside a string.
-pub fn messages_of(row: &Value) -> Option<Vec<Value>> {
+pub fn messages_of(row: &Value) -> Option<Cow<'_, [Value]>> {
     for key in ["messages", "conversations", "trajectory", "traj"] {
-        match field::embedded(row, key) {
-            Some(Value::Array(items)) if items.iter().any(is_message) || items.is_empty() => return Some(items),
-            _ => {}
+        let items = match field::embedded(row, key) {
+            Some(Cow::Borrowed(Value::Array(items))) => Cow::Borrowed(items.as_slice()),
+            Some(Cow::Owned(Value::Array(items))) => Cow::Owned(items),
+            _ => continue,
+        };
+        if items.is_empty() || items.iter().any(is_message) {
+            return Some(items);
         }
     }
     None
@@ -296,36 +307,53 @@ pub fn sniff(sniff: &Sniff<'_>) -> Option<Match> {
     }
 }
 
+/// What a row of a chat file is.
+enum Piece {
+    Conversation(Box<Trajectory>),
+    Message(Value),
+    Neither,
+}
+
 /// Reads conversations.
 pub fn decode(input: &Input<'_>) -> Decoded {
-    let mut decoded = Decoded::default();
-    let mut single = Vec::new();
-    let mut skipped = 0;
-    let mut trajectories = Vec::new();
-    decoded.diagnostics = input.document.rows(|row| {
-        if let Some(messages) = messages_of(row.value) {
+    let (rows, mut diagnostics) = input.document.map_rows(|row| match messages_of(row.value) {
+        Some(messages) => {
             let mut trajectory = super::rows::trajectory(row.value, steps(&messages));
-            trajectory.source = Source { record: row.record, span: row.span, ..Source::default() };
-            trajectory.format = input.format;
-            trajectories.push(trajectory);
-        } else if is_message(row.value) {
-            single.push(row.value.clone());
-        } else {
-            skipped += 1;
+            trajectory.source = Source { span: row.span, ..Source::default() };
+            Piece::Conversation(Box::new(trajectory))
         }
+        None if is_message(row.value) => Piece::Message(row.value.clone()),
+        None => Piece::Neither,
     });
+    let (mut single, mut skipped, mut conversations) = (Vec::new(), 0, Vec::new());
+    for row in rows {
+        conversations.push(match row {
+            Piece::Conversation(trajectory) => Some(*trajectory),
+            Piece::Message(message) => {
+                single.push(message);
+                None
+            }
+            Piece::Neither => {
+                skipped += 1;
+                None
+            }
+        });
+    }
     if !single.is_empty() {
-        let mut trajectory = Trajectory { format: input.format, steps: steps(&single), ..Trajectory::default() };
-        trajectory.source.record = trajectories.len();
-        trajectories.push(trajectory);
+        conversations.push(Some(Trajectory { steps: steps(&single), ..Trajectory::default() }));
     }
     if skipped > 0 {
         let text = format!("{skipped} rows without messages were skipped");
-        let remark = crate::trajectory::Diagnostic::new(crate::trajectory::Severity::Warning, "chat.no-messages", text);
-        decoded.diagnostics.push(remark);
+        diagnostics.push(Diagnostic::new(Severity::Warning, "chat.no-messages", text));
     }
-    decoded.trajectories = trajectories;
-    decoded
+    let mut trajectories = super::table::numbered(conversations);
+    for trajectory in &mut trajectories {
+        trajectory.format = input.format;
+    }
+    if let ([only], false) = (trajectories.as_mut_slice(), single.is_empty()) {
+        only.source.record = 0;
+    }
+    Decoded { trajectories, diagnostics, ..Decoded::default() }
 }
 
 #[cfg(test)]

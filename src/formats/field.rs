@@ -1,5 +1,7 @@
 //! Tolerant readers of JSON members: null is missing, numbers may be text, text may be a list of parts.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 /// A member that is there and not null.
@@ -95,10 +97,10 @@ pub fn json_text(value: &Value) -> String {
 }
 
 /// A member that holds JSON, directly or inside a string.
-pub fn embedded(value: &Value, key: &str) -> Option<Value> {
+pub fn embedded<'a>(value: &'a Value, key: &str) -> Option<Cow<'a, Value>> {
     match get(value, key)? {
-        Value::String(text) => super::json::parse(text.as_bytes()).ok().map(|p| p.value),
-        other => Some(other.clone()),
+        Value::String(text) => super::json::parse(text.as_bytes()).ok().map(|p| Cow::Owned(p.value)),
+        other => Some(Cow::Borrowed(other)),
     }
 }
 
@@ -140,8 +142,9 @@ mod tests {
 
     #[test]
     fn embedded_json_may_be_a_string() {
-        assert_eq!(embedded(&json!({"a": "{\"b\": 1}"}), "a"), Some(json!({"b": 1})));
-        assert_eq!(embedded(&json!({"a": {"b": 1}}), "a"), Some(json!({"b": 1})));
+        let inner = json!({"b": 1});
+        assert_eq!(embedded(&json!({"a": "{\"b\": 1}"}), "a").as_deref(), Some(&inner));
+        assert_eq!(embedded(&json!({"a": {"b": 1}}), "a").as_deref(), Some(&inner));
         assert_eq!(embedded(&json!({"a": "['b']"}), "a"), None);
     }
 

@@ -4,6 +4,7 @@
 //! deep nesting, `NaN` and `Infinity`, lone surrogates, trailing commas, raw control characters and invalid UTF-8,
 //! and which can close what a cut file left open.
 
+use serde::de::IgnoredAny;
 use serde_json::{Map, Number, Value};
 
 /// Deepest nesting read. Real trees reach a depth of 207; far deeper input is an attack on whoever walks it.
@@ -87,6 +88,16 @@ pub fn strict_prefix(bytes: &[u8]) -> Option<(Value, usize)> {
     let mut stream = serde_json::Deserializer::from_slice(bytes).into_iter::<Value>();
     let value = stream.next()?.ok()?;
     Some((value, stream.byte_offset()))
+}
+
+/// Length of the first JSON object or list of `bytes`, read strictly and not kept. `None` if that is not what it is.
+pub fn strict_len(bytes: &[u8]) -> Option<usize> {
+    if !matches!(bytes.first(), Some(b'{' | b'[')) {
+        return None;
+    }
+    let mut stream = serde_json::Deserializer::from_slice(bytes).into_iter::<IgnoredAny>();
+    stream.next()?.ok()?;
+    Some(stream.byte_offset())
 }
 
 /// Reads a text that should be exactly one JSON value: strictly, else with repairs.

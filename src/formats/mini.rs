@@ -45,19 +45,18 @@ pub fn sniff_v2(sniff: &Sniff<'_>) -> Option<Match> {
 /// Reads one file.
 pub fn decode(input: &Input<'_>) -> Decoded {
     let mut decoded = Decoded::default();
-    let mut bare = Vec::new();
     let mut trajectories = Vec::new();
-    decoded.diagnostics = input.document.rows(|row| {
-        if field::get(row.value, "messages").is_some() {
+    if let Some(bare) = input.document.list() {
+        trajectories.push(Trajectory { steps: steps(bare), ..Trajectory::default() });
+    } else {
+        decoded.diagnostics = input.document.rows(|row| {
+            if !row.value.is_object() {
+                return;
+            }
             let mut read = trajectory(row.value);
             read.source = Source { record: row.record, span: row.span, ..Source::default() };
             trajectories.push(read);
-        } else {
-            bare.push(row.value.clone());
-        }
-    });
-    if !bare.is_empty() {
-        trajectories.push(Trajectory { steps: steps(&bare), ..Trajectory::default() });
+        });
     }
     for trajectory in &mut trajectories {
         trajectory.format = input.format;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{action, chat, field};
-use crate::trajectory::{Outcome, Role, Step, Trajectory, Usage};
+use crate::trajectory::{Outcome, Role, Step, ToolSpec, Trajectory, Usage};
 
 /// A trajectory of a row's members; `steps` were read by the caller.
 pub fn trajectory(row: &Value, steps: Vec<Step>) -> Trajectory {
@@ -15,7 +15,7 @@ pub fn trajectory(row: &Value, steps: Vec<Step>) -> Trajectory {
         agent: first(&["agent", "agent_name"]),
         model: first(&["model", "model_name", "model_name_or_path"]),
         task: first(&["problem_statement"]),
-        tools: chat::tool_specs(&tools(row)),
+        tools: tools(row),
         steps,
         patch: patch(row, outcome),
         exit_status: first(&["exit_status", "finish_reason", "exit_reason"]),
@@ -35,10 +35,10 @@ fn instance_in_id(row: &Value) -> Option<String> {
     field::text(row, "id").filter(|id| super::names::looks_like_instance(id))
 }
 
-fn tools(row: &Value) -> Vec<Value> {
+fn tools(row: &Value) -> Vec<ToolSpec> {
     let keys = ["tools", "tool_definitions"];
     let found = keys.iter().find_map(|k| field::embedded(row, k));
-    found.and_then(|v| v.as_array().cloned()).unwrap_or_default()
+    found.as_deref().and_then(Value::as_array).map(|tools| chat::tool_specs(tools)).unwrap_or_default()
 }
 
 /// `resolved`, `target` (nebius), `verified` (mini-coder), `reward` 0 or 1, the report of an evaluation.

@@ -72,7 +72,7 @@ impl<'a> Sniff<'a> {
                 Value::Array(items) => (Form::List, items.iter().take(HEAD_ELEMENTS).collect()),
                 value => (Form::Object, vec![value]),
             },
-            Shape::Lines(_) => (Form::Lines, document.head.iter().collect()),
+            Shape::Lines(_) => (Form::Lines, document.head.iter().map(|row| &row.value).collect()),
             Shape::Other(_) => (Form::Other, Vec::new()),
         };
         let keys = rows.iter().filter_map(|v| v.as_object()).flat_map(|o| o.keys().map(String::as_str)).collect();

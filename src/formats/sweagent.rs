@@ -5,17 +5,16 @@
 
 use serde_json::Value;
 
-use super::sniff::{Confidence, Match, Sniff};
+use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Input};
 use super::{action, chat, field};
 use crate::trajectory::{Diagnostic, Role, Severity, Source, Step, ToolCall, Trajectory, Usage};
 
 /// A `trajectory` of actions and observations, as 0.x writes it.
 pub fn sniff_v0(sniff: &Sniff<'_>) -> Option<Match> {
-    let root = sniff.object()?;
+    let root = root(sniff)?;
     let steps = list_of_steps(root.get("trajectory"));
-    let is_v1 = is_v1(&Value::Object(root.clone()));
-    if let (Some(_), false) = (&steps, is_v1) {
+    if steps.is_some() && !is_v1(root) {
         let sure = if sniff.has("info") || sniff.has("history") { Confidence::Certain } else { Confidence::Likely };
         return Match::some(sure, "a list `trajectory` of actions and observations, without the model's input");
     }
@@ -32,22 +31,22 @@ pub fn sniff_v0(sniff: &Sniff<'_>) -> Option<Match> {
 
 /// The same as 1.x writes it, and the attempts of a RetryAgent.
 pub fn sniff_v1(sniff: &Sniff<'_>) -> Option<Match> {
-    let root = sniff.object()?;
-    let value = Value::Object(root.clone());
-    let attempts = field::list(&value, "attempts");
+    let root = root(sniff)?;
+    let attempts = field::list(root, "attempts");
     if attempts.iter().any(|a| list_of_steps(a.get("trajectory")).is_some()) {
         return Match::some(Confidence::Certain, "a list `attempts` of trajectories (RetryAgent)");
     }
     if list_of_steps(root.get("trajectory")).is_some() {
-        return if is_v1(&value) {
-            Match::some(Confidence::Certain, "a list `trajectory` with `replay_config`, or the model's input per step")
-        } else {
-            None
-        };
+        let seen = "a list `trajectory` with `replay_config`, or the model's input per step";
+        return if is_v1(root) { Match::some(Confidence::Certain, seen) } else { None };
     }
     let history = root.get("history").and_then(Value::as_array)?;
     let typed = history.iter().any(|m| m.get("message_type").is_some() && m.get("role").is_some());
     if typed { Match::some(Confidence::Likely, "only a `history` of messages with `message_type`") } else { None }
+}
+
+fn root<'a>(sniff: &Sniff<'a>) -> Option<&'a Value> {
+    sniff.rows.first().copied().filter(|_| sniff.form == Form::Object)
 }
 
 fn list_of_steps(value: Option<&Value>) -> Option<&Vec<Value>> {
@@ -103,11 +102,10 @@ fn trajectory(root: &Value) -> Trajectory {
     let history = field::list(root, "history");
     let entries = field::list(root, "trajectory");
     if entries.is_empty() {
-        out.steps = chat::steps(history);
-        for (step, message) in out.steps.iter_mut().zip(history) {
+        out.steps = chat::steps_with(history, |step, message| {
             step.action = field::text(message, "action").or(step.action.take());
             step.thought = field::text(message, "thought");
-        }
+        });
     } else {
         out.steps = prompt(history);
         let mut replies = Replies::new(history);
@@ -123,12 +121,8 @@ fn trajectory(root: &Value) -> Trajectory {
 /// What the model was told before its first own answer.
 fn prompt(history: &[Value]) -> Vec<Step> {
     let own = |m: &Value| chat::role_of(m) == Role::Assistant && !is_demo(m);
-    let told: Vec<Value> = history.iter().take_while(|m| !own(m)).cloned().collect();
-    let mut steps = chat::steps(&told);
-    for (step, message) in steps.iter_mut().zip(&told) {
-        step.is_demo = is_demo(message);
-    }
-    steps
+    let told = history.iter().position(own).unwrap_or(history.len());
+    chat::steps_with(history.get(..told).unwrap_or_default(), |step, message| step.is_demo = is_demo(message))
 }
 
 fn is_demo(message: &Value) -> bool {
@@ -184,7 +178,7 @@ impl<'a> Replies<'a> {
         let mut step = Step::new(Role::Assistant, text);
         step.action = field::text(entry, "action").or_else(|| action::of_calls(&calls));
         step.thought = thought;
-        step.reasoning = message.and_then(|m| chat::message_steps(m).into_iter().next()?.reasoning);
+        step.reasoning = message.and_then(chat::reasoning_of);
         step.calls = calls;
         let first = step.calls.first().map(|c| (c.id.clone(), c.name.clone()));
         steps.push(step);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Input};
-use super::{document::Row, field};
+use super::{document::Row, field, table};
 use crate::trajectory::{Diagnostic, Outcome, Severity, Source, Step, ToolSpec, Trajectory, Usage};
 
 /// Steps of a history, and what came with them.
@@ -31,15 +31,20 @@ enum Generation {
 
 /// What the first event of a history is; `None` if it is no event.
 fn generation(history: &[Value]) -> Option<Generation> {
-    let first = history.iter().find(|e| !e.is_null())?;
+    generation_of(history.iter().take(60))
+}
+
+fn generation_of<'a>(mut events: impl Iterator<Item = &'a Value> + Clone) -> Option<Generation> {
+    let all = events.clone();
+    let first = events.find(|e| !e.is_null())?;
     let inside = first.as_array().and_then(|pair| pair.first()).unwrap_or(first);
     if inside.get("kind").is_some_and(Value::is_string) && inside.get("role").is_none() {
         return Some(Generation::V1);
     }
     let event = |v: &Value| v.get("action").or_else(|| v.get("observation")).is_some_and(Value::is_string);
     let spoken = |v: &Value| v.get("source").is_some() && v.get("message").is_some();
-    let any = history.iter().take(60).flat_map(|e| e.as_array().map_or(std::slice::from_ref(e), Vec::as_slice));
-    if any.into_iter().any(|e| event(e) || spoken(e)) { Some(Generation::V0) } else { None }
+    let mut any = all.flat_map(|e| e.as_array().map_or(std::slice::from_ref(e), Vec::as_slice));
+    if any.any(|e| event(e) || spoken(e)) { Some(Generation::V0) } else { None }
 }
 
 fn histories<'a>(sniff: &Sniff<'a>) -> impl Iterator<Item = &'a [Value]> {
@@ -92,7 +97,7 @@ pub fn sniff_v1(sniff: &Sniff<'_>) -> Option<Match> {
 pub fn sniff_v0_events(sniff: &Sniff<'_>) -> Option<Match> {
     let list = sniff.form == Form::List || sniff.form == Form::Lines;
     let pairs = sniff.rows.first().is_some_and(|r| r.is_array());
-    if !list || is_output_row(sniff) || generation_of_rows(sniff) != Some(Generation::V0) {
+    if !list || is_output_row(sniff) || generation_of(sniff.rows.iter().copied()) != Some(Generation::V0) {
         return None;
     }
     let marked = pairs || sniff.has("source") || sniff.has("args") || sniff.has("extras");
@@ -106,28 +111,17 @@ pub fn sniff_v1_events(sniff: &Sniff<'_>) -> Option<Match> {
     if list && known { Match::some(Confidence::Likely, "a list of events with `kind`") } else { None }
 }
 
-fn generation_of_rows(sniff: &Sniff<'_>) -> Option<Generation> {
-    let rows: Vec<Value> = sniff.rows.iter().take(8).map(|v| (*v).clone()).collect();
-    generation(&rows)
-}
-
 /// Reads rows: one trajectory each.
 pub fn decode_rows(input: &Input<'_>) -> Decoded {
-    let mut decoded = Decoded::default();
-    let mut trajectories = Vec::new();
-    decoded.diagnostics = input.document.rows(|row| {
-        if row.value.is_object() {
-            trajectories.push(trajectory(row));
-        }
-    });
-    decoded.trajectories = trajectories;
-    decoded
+    let (rows, diagnostics) =
+        input.document.map_rows(|row| if row.value.is_object() { Some(trajectory(row)) } else { None });
+    let trajectories = table::numbered(rows);
+    Decoded { trajectories, diagnostics, ..Decoded::default() }
 }
 
 /// Reads a list of events: one trajectory.
 pub fn decode_events(input: &Input<'_>) -> Decoded {
-    let mut events = Vec::new();
-    let diagnostics = input.document.rows(|row| events.push(row.value.clone()));
+    let (events, diagnostics) = input.document.all_rows();
     let (read, _) = history(&events);
     let mut trajectory =
         Trajectory { format: input.format, agent: Some("OpenHands".to_owned()), ..Trajectory::default() };

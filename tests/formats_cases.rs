@@ -1,0 +1,174 @@
+//! Public bug reports rebuilt as small inputs: what must come out of each (the numbers are those of `cases.tsv`).
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test; clippy knows only the test functions")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use trajscope::formats::load;
+use trajscope::testing::shared;
+use trajscope::trajectory::{Dataset, Issue, Role, Trajectory, join};
+
+fn open(name: &str) -> Option<Dataset> {
+    let path: PathBuf = shared()?.join("cases").join(name);
+    assert!(path.exists(), "{name} is gone");
+    Some(load(&[path], &|_| {}))
+}
+
+fn only(dataset: &Dataset) -> &Trajectory {
+    assert_eq!(dataset.trajectories.len(), 1, "{}", dataset.files[0].reason);
+    Arc::as_ref(&dataset.trajectories[0])
+}
+
+fn issue<'a>(issues: &'a [Issue], name: &str) -> &'a Issue {
+    issues.iter().find(|i| i.name() == name).unwrap()
+}
+
+#[test]
+fn l01_l02_every_event_gets_a_row_and_every_text_is_shown_once() {
+    let Some(data) = open("L01_oh_null_args.json") else { return };
+    assert_eq!(only(&data).steps.len(), 5);
+    let Some(data) = open("L02_oh_user_msg_shapes.json") else { return };
+    let users: Vec<&str> = only(&data).steps.iter().filter(|s| s.role == Role::User).map(|s| s.text.as_str()).collect();
+    assert_eq!(users.len(), 3);
+    for (text, part) in users.iter().zip(["args.content", "message only", "content blocks"]) {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn l03_three_generations_of_history_are_three_trajectories_with_their_formats() {
+    let Some(data) = open("L03_oh_output_three_histories.jsonl") else { return };
+    let formats: Vec<&str> = data.trajectories.iter().map(|t| t.format).collect();
+    assert_eq!(formats, ["openhands-0", "openhands-0", "openhands-1"]);
+    assert!(data.trajectories.iter().all(|t| t.n_actions() == 1 && t.patch.is_some()));
+}
+
+#[test]
+fn l04_null_lines_are_skipped_and_counted() {
+    let Some(data) = open("L04_jsonl_null_lines.jsonl") else { return };
+    assert_eq!(data.trajectories.len(), 2);
+    assert!(data.files[0].diagnostics.iter().any(|d| d.code == "json.null-lines" && d.message.starts_with("2 null")));
+}
+
+#[test]
+fn l06_error_row_then_good_row_are_two_attempts() {
+    let Some(data) = open("L06_dup_instance_error_then_ok.jsonl") else { return };
+    let issues = join(&data);
+    let attempts = &issue(&issues, "demo__dup-1").attempts;
+    let errors: Vec<bool> = attempts.iter().map(|a| a.trajectory.as_ref().unwrap().error.is_some()).collect();
+    assert_eq!(errors, [true, false]);
+    assert_ne!(attempts[0].name, attempts[1].name);
+}
+
+#[test]
+fn l07_l09_l10_l35_sweagent_variants() {
+    let Some(data) = open("L07_swea_content_list.traj") else { return };
+    assert!(only(&data).steps.iter().all(|s| !s.text.contains("[{") && !s.text.contains("[object")));
+    assert!(only(&data).steps.iter().any(|s| s.role == Role::User && !s.text.is_empty()));
+    let Some(data) = open("L09_swea_old_messages_key.traj") else { return };
+    assert_eq!((only(&data).format, only(&data).n_actions()), ("sweagent-1", 1));
+    let Some(data) = open("L10_swea_submitted_no_submission.traj") else { return };
+    assert_eq!(only(&data).patch, None);
+    assert!(only(&data).diagnostics.iter().any(|d| d.code == "sweagent.no-submission"));
+    let Some(data) = open("L35_swea_cost_missing.traj") else { return };
+    assert_eq!(only(&data).usage.cost, None);
+    assert!(only(&data).usage.api_calls.is_some());
+}
+
+#[test]
+fn l11_reports_without_overlap_label_nothing() {
+    let Some(data) = open("L11_results_no_overlap") else { return };
+    assert_eq!(data.reports.len(), 3);
+    assert!(join(&data).is_empty());
+}
+
+#[test]
+fn l14_c04_actions_without_text_show_their_command() {
+    let Some(data) = open("L14_mini_responses_api.traj.json") else { return };
+    let t = only(&data);
+    let action = t.steps.iter().find(|s| s.role == Role::Assistant).unwrap();
+    assert_eq!((action.action.as_deref(), action.reasoning.as_deref()), (Some("ls"), Some("thinking")));
+    assert_eq!(t.steps.iter().filter(|s| s.role == Role::Tool).count(), 2);
+    let Some(data) = open("C04_tool_only_and_empty_actions.traj.json") else { return };
+    let t = only(&data);
+    assert_eq!(t.n_actions(), 3);
+    assert_eq!(t.steps[t.action_steps()[0]].action.as_deref(), Some("ls"));
+}
+
+#[test]
+fn l27_l28_text_is_repaired() {
+    let Some(data) = open("L27_lone_surrogate.json") else { return };
+    assert!(only(&data).steps.iter().any(|s| s.text.contains('\u{fffd}')));
+    let Some(data) = open("L28_bom_crlf.jsonl") else { return };
+    assert_eq!(only(&data).steps.len(), 2);
+    assert!(only(&data).steps.iter().all(|s| !s.text.contains('\r')));
+}
+
+#[test]
+fn l34_zero_metrics_are_unknown() {
+    let Some(data) = open("L34_oh_zero_metrics.jsonl") else { return };
+    assert_eq!((only(&data).usage.cost, only(&data).usage.tokens_in), (None, None));
+}
+
+#[test]
+fn l37_each_is_named_in_one_line() {
+    let expected = [
+        ("L37_empty.jsonl", "empty file"),
+        ("L37_only_braces.json", "no known format: a JSON object without named members"),
+        ("L37_top_level_string.json", "a single JSON string"),
+        ("L37_html_error_page.json", "an HTML page"),
+    ];
+    for (name, reason) in expected {
+        let Some(data) = open(name) else { return };
+        assert!(data.files[0].reason.starts_with(reason), "{name}: {}", data.files[0].reason);
+        assert_eq!(data.files[0].format, None);
+    }
+}
+
+#[test]
+fn c03_nothing_to_score_is_said() {
+    let Some(data) = open("C03_no_action_trajectory.traj.json") else { return };
+    assert_eq!(only(&data).n_actions(), 0);
+    assert!(only(&data).diagnostics.iter().any(|d| d.code == "trajectory.no-action"));
+}
+
+#[test]
+fn r07_bad_arguments_and_tags_stay_as_written() {
+    let Some(data) = open("R07_think_tags.json") else { return };
+    let t = only(&data);
+    assert!(t.steps[0].text.contains("<think>"));
+    let calls: Vec<&str> = t.steps.iter().flat_map(|s| &s.calls).map(|c| c.arguments.as_str()).collect();
+    assert_eq!(calls[0], "{not json");
+}
+
+#[test]
+fn k01_k02_candidates_of_one_issue_are_all_kept() {
+    let Some(data) = open("K01_candidates.jsonl") else { return };
+    let issues = join(&data);
+    let names: Vec<&str> = issue(&issues, "demo__k-1").attempts.iter().map(|a| a.name.as_str()).collect();
+    assert_eq!(names, ["run1", "run2", "run3", "run4", "run5", "run6", "run7"]);
+    let Some(data) = open("K02_dup_preds") else { return };
+    let issues = join(&data);
+    let names: Vec<&str> = issue(&issues, "demo__k-1").attempts.iter().map(|a| a.name.as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(issue(&issues, "demo__k-2").attempts[0].patch(), Some(""));
+    assert_eq!(issue(&issues, "demo__k-3").attempts[0].patch(), Some(""));
+}
+
+#[test]
+fn k04_five_forms_of_one_candidate() {
+    let names = [
+        "K04_preds.jsonl",
+        "K04_preds_dict.json",
+        "K04_preds_list.json",
+        "K04_preds_patch_key.json",
+        "K04_preds_string_value.json",
+    ];
+    for name in names {
+        let Some(data) = open(name) else { return };
+        assert_eq!(data.predictions.len(), 1, "{name}");
+        assert_eq!(data.predictions[0].instance_id, "demo__p-1");
+        assert!(data.predictions[0].patch.as_deref().is_some_and(|p| p.starts_with("diff --git")), "{name}");
+    }
+}
