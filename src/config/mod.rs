@@ -19,13 +19,12 @@ impl Dirs {
     /// `TRAJSCOPE_CONFIG_DIR`, `TRAJSCOPE_STATE_DIR` and `TRAJSCOPE_CACHE_DIR`. `None` if a folder is not set and the
     /// user has no home.
     pub fn find() -> Option<Self> {
-        Self::from(|name| std::env::var_os(name), system_dirs())
+        Self::from(|name| std::env::var_os(name), system_dirs().as_ref())
     }
 
-    fn from(var: impl Fn(&str) -> Option<OsString>, system: Option<Self>) -> Option<Self> {
+    fn from(var: impl Fn(&str) -> Option<OsString>, system: Option<&Self>) -> Option<Self> {
         // An empty variable is an unset one.
         let set = |name: &str| var(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let system = system.as_ref();
         Some(Self {
             config: set("TRAJSCOPE_CONFIG_DIR").or_else(|| system.map(|dirs| dirs.config.clone()))?,
             state: set("TRAJSCOPE_STATE_DIR").or_else(|| system.map(|dirs| dirs.state.clone()))?,
@@ -68,7 +67,7 @@ mod tests {
     #[test]
     fn each_folder_can_be_set_by_itself() {
         let var = |name: &str| (name == "TRAJSCOPE_STATE_DIR").then(|| OsString::from("/elsewhere"));
-        let found = Dirs::from(var, Some(dirs("/home"))).unwrap();
+        let found = Dirs::from(var, Some(&dirs("/home"))).unwrap();
         assert_eq!(found, Dirs { state: "/elsewhere".into(), ..dirs("/home") });
         assert_eq!(found.log_file(), Path::new("/elsewhere/trajscope.log"));
         assert_eq!(found.critics(), Path::new("/home/c/critics"));
@@ -77,7 +76,7 @@ mod tests {
 
     #[test]
     fn an_empty_variable_is_unset() {
-        assert_eq!(Dirs::from(|_| Some(OsString::new()), Some(dirs("/home"))), Some(dirs("/home")));
+        assert_eq!(Dirs::from(|_| Some(OsString::new()), Some(&dirs("/home"))), Some(dirs("/home")));
         assert_eq!(Dirs::from(|_| None, None), None);
     }
 

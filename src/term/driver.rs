@@ -5,11 +5,10 @@ use std::io;
 use std::time::Duration;
 
 use crossterm::event::Event;
-use futures_util::FutureExt as _;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
-use super::source::{EventSource, next_event};
+use super::source::{EventSource, next_event, waiting_event};
 
 /// At least this long from one frame to the next: 60 frames a second are all a terminal shows.
 const FRAME: Duration = Duration::from_millis(16);
@@ -96,8 +95,8 @@ impl<S, M> Driver<S, M> {
             };
             let outcome = match wake {
                 Wake::Stop | Wake::Event(None) => Outcome::Quit,
-                Wake::Event(Some(event)) => self.drain(Wake::Event(Some(event)), events, messages, &mut pacer)?,
-                Wake::Message(message) => self.drain(Wake::Message(message), events, messages, &mut pacer)?,
+                Wake::Event(Some(event)) => self.drain(Wake::Event(Some(event)), events, messages, &mut pacer).await?,
+                Wake::Message(message) => self.drain(Wake::Message(message), events, messages, &mut pacer).await?,
                 Wake::Frame => Outcome::Ignored,
             };
             if outcome == Outcome::Quit {
@@ -111,7 +110,7 @@ impl<S, M> Driver<S, M> {
     }
 
     /// Applies `first` and everything else that is already there, keys before messages.
-    fn drain(
+    async fn drain(
         &mut self,
         first: Wake<M>,
         events: &mut impl EventSource,
@@ -138,7 +137,7 @@ impl<S, M> Driver<S, M> {
             if drained == MAX_DRAINED || Instant::now() > until {
                 break;
             }
-            let event = next_event(events).now_or_never().map(Wake::Event);
+            let event = waiting_event(events).await.map(Wake::Event);
             next = event.or_else(|| messages.try_recv().ok().map(Wake::Message));
         }
         Ok(Outcome::Ignored)
@@ -355,5 +354,40 @@ mod tests {
         program.events.send(Ok(key('q'))).unwrap();
         pass(100).await;
         assert_eq!(program.seen.lock().unwrap().frames.len(), 2);
+    }
+
+    /// Remembers the first waker it is asked with until it has woken it, as crossterm's stream does.
+    #[derive(Default, Clone)]
+    struct OneWaker(Arc<Mutex<(Vec<Event>, Option<std::task::Waker>)>>);
+
+    impl EventSource for OneWaker {
+        fn poll_event(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<Option<io::Result<Event>>> {
+            let mut inner = self.0.lock().unwrap();
+            if let Some(event) = inner.0.pop() {
+                return std::task::Poll::Ready(Some(Ok(event)));
+            }
+            inner.1.get_or_insert_with(|| cx.waker().clone());
+            std::task::Poll::Pending
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn keys_after_a_drain_still_wake_the_loop() {
+        let source = OneWaker::default();
+        let (messages, mut received) = mpsc::channel(8);
+        let mut driver =
+            Driver { state: Shared::default(), on_event: |_, _| Outcome::Quit, on_message: apply, draw: |_| Ok(()) };
+        let mut events = source.clone();
+        let stop = std::future::pending();
+        let task = tokio::spawn(async move { driver.run(&mut events, &mut received, stop).await });
+        messages.send(1).await.unwrap();
+        pass(100).await;
+        let waker = {
+            let mut inner = source.0.lock().unwrap();
+            inner.0.push(key('q'));
+            inner.1.take()
+        };
+        waker.expect("the loop waits for a key").wake();
+        tokio::time::timeout(Duration::from_secs(1), task).await.expect("the key is seen").unwrap().unwrap();
     }
 }

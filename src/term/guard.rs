@@ -31,6 +31,7 @@ impl TerminalGuard {
     ///
     /// # Errors
     /// The terminal cannot be taken again.
+    #[expect(clippy::unused_self, reason = "only who holds the terminal can lend it")]
     pub(super) fn lend<T>(&mut self, to: impl FnOnce() -> T) -> io::Result<T> {
         restore();
         let result = to();

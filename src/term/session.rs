@@ -5,6 +5,7 @@ use std::io;
 use crossterm::event::Event;
 use ratatui::Terminal;
 use ratatui::backend::Backend;
+use ratatui::layout::{Position, Rect};
 
 use crate::app::{Msg, State, update};
 use crate::ui;
@@ -54,12 +55,7 @@ where
 
     pub(super) fn draw(&mut self) -> io::Result<()> {
         self.terminal.draw(|frame| ui::draw(frame, &self.app)).map_err(io::Error::other)?;
-        if self.debug_panic {
-            #[expect(clippy::panic, reason = "asked for by the hidden --debug-panic, to test the way back")]
-            {
-                panic!("asked for by --debug-panic");
-            }
-        }
+        assert!(!self.debug_panic, "asked for by --debug-panic");
         Ok(())
     }
 
@@ -70,8 +66,10 @@ where
             tracing::error!("the terminal cannot be taken again: {error}");
             return Outcome::Quit;
         }
-        // Whatever the shell wrote is still there, and the size may have changed.
-        match self.terminal.clear() {
+        // Whatever the shell wrote is still there, and the size may have changed. Not `Terminal::clear`: it asks the
+        // terminal where the cursor is, and the event stream would take the answer.
+        let redrawn = self.terminal.size().and_then(|size| self.terminal.resize(Rect::from((Position::ORIGIN, size))));
+        match redrawn {
             Ok(()) => Outcome::Changed,
             Err(error) => {
                 tracing::error!("the terminal cannot be drawn to: {error}");

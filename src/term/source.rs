@@ -19,6 +19,16 @@ pub(super) async fn next_event(source: &mut impl EventSource) -> Option<io::Resu
     poll_fn(|cx| source.poll_event(cx)).await
 }
 
+/// The event that is already there, if there is one. It is asked for with the waker of the running task: the terminal
+/// remembers only one waker, and must not be left with one that wakes nobody.
+pub(super) async fn waiting_event(source: &mut impl EventSource) -> Option<Option<io::Result<Event>>> {
+    poll_fn(|cx| match source.poll_event(cx) {
+        Poll::Ready(event) => Poll::Ready(Some(event)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
 /// The terminal.
 #[derive(Default)]
 pub(super) struct TerminalEvents(EventStream);

@@ -22,9 +22,8 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn key(code: KeyCode) -> io::Result<Event> {
-    Ok(Event::Key(KeyEvent::new(code, KeyModifiers::NONE)))
-}
+type Keys = UnboundedSender<io::Result<Event>>;
+type Person = Box<dyn FnMut(&str, &Keys)>;
 
 fn session(paths: &Path, critic: Option<OpenCritic>, send: mpsc::Sender<Msg>) -> Session<TestBackend> {
     let mut app = State::new(Keymap::builtin().unwrap(), ThemeName::Dark, false);
@@ -43,16 +42,12 @@ fn screen(session: &Session<TestBackend>) -> String {
 /// A session and somebody who looks at every frame and may press keys.
 struct Played {
     session: Session<TestBackend>,
-    person: Box<dyn FnMut(&str, &UnboundedSender<io::Result<Event>>)>,
-    keys: UnboundedSender<io::Result<Event>>,
+    person: Person,
+    keys: Keys,
 }
 
 /// Runs the application until it quits; gives the last screen.
-fn play(
-    paths: &Path,
-    critic: Option<OpenCritic>,
-    person: impl FnMut(&str, &UnboundedSender<io::Result<Event>>) + 'static,
-) -> String {
+fn play(paths: &Path, critic: Option<OpenCritic>, person: impl FnMut(&str, &Keys) + 'static) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (send, mut messages) = mpsc::channel(QUEUE);
@@ -77,8 +72,8 @@ fn play(
     })
 }
 
-fn press(keys: &UnboundedSender<io::Result<Event>>, code: KeyCode) {
-    keys.send(key(code)).unwrap();
+fn press(keys: &Keys, code: KeyCode) {
+    keys.send(Ok(Event::Key(KeyEvent::new(code, KeyModifiers::NONE)))).unwrap();
 }
 
 #[test]
