@@ -374,20 +374,26 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn keys_after_a_drain_still_wake_the_loop() {
         let source = OneWaker::default();
-        let (messages, mut received) = mpsc::channel(8);
-        let mut driver =
-            Driver { state: Shared::default(), on_event: |_, _| Outcome::Quit, on_message: apply, draw: |_| Ok(()) };
+        let (_messages, mut received) = mpsc::channel::<u32>(8);
+        let mut driver = Driver {
+            state: Shared::default(),
+            on_event: |_, event| if event == key('q') { Outcome::Quit } else { Outcome::Changed },
+            on_message: apply,
+            draw: |_| Ok(()),
+        };
         let mut events = source.clone();
         let stop = std::future::pending();
         let task = tokio::spawn(async move { driver.run(&mut events, &mut received, stop).await });
-        messages.send(1).await.unwrap();
-        pass(100).await;
-        let waker = {
-            let mut inner = source.0.lock().unwrap();
-            inner.0.push(key('q'));
-            inner.1.take()
-        };
-        waker.expect("the loop waits for a key").wake();
+        // The first key is followed by a drain, which must leave a waker that wakes the loop for the second.
+        for c in ['a', 'q'] {
+            pass(100).await;
+            let waker = {
+                let mut inner = source.0.lock().unwrap();
+                inner.0.push(key(c));
+                inner.1.take()
+            };
+            waker.expect("the loop waits for a key").wake();
+        }
         tokio::time::timeout(Duration::from_secs(1), task).await.expect("the key is seen").unwrap().unwrap();
     }
 }
