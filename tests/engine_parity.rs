@@ -1,6 +1,8 @@
 //! The forward pass against numbers that PyTorch computed (tests/fixtures/engine/make.py, and the larger checkpoints
 //! of shared/tools/make_reference.py if `TRAJSCOPE_REFS` names the folder it wrote).
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails loudly and says what it saw")]
+
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;

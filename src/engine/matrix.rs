@@ -176,7 +176,7 @@ mod tests {
             assert_eq!(matrix.rows_f32(1, 3, &mut scratch), [3.0, 4.0, -5.0, 0.5]);
             let mut row = [0.0; 2];
             matrix.row_into(2, &mut row);
-            assert_eq!(row, [-5.0, 0.5]);
+            assert_eq!(row.map(f32::to_bits), [-5.0f32, 0.5].map(f32::to_bits));
             assert_eq!(matrix.clone().into_f32(), [1.0, 2.0, 3.0, 4.0, -5.0, 0.5]);
         }
         assert_eq!([f32s.dtype(), bf16.dtype(), f16.dtype()], ["f32", "bf16", "f16"]);

@@ -42,10 +42,9 @@ impl Chunks {
     /// The last end of a chunk at or before `at`.
     fn floor(self, at: usize) -> usize {
         match self {
-            Self::Whole => 0,
             Self::Growing if at >= CHUNK => at / CHUNK * CHUNK,
             Self::Growing if at >= FIRST_CHUNK => FIRST_CHUNK,
-            Self::Growing => 0,
+            Self::Growing | Self::Whole => 0,
             Self::Every(size) => at / size.max(1) * size.max(1),
         }
     }

@@ -4,6 +4,7 @@
 //! a window keeps what is pinned (system prompt, task) and the newest exchanges before them. Windows overlap so that
 //! an action has at least half a window before it, or everything there is.
 
+use std::iter::once;
 use std::ops::Range;
 
 use crate::critic::CutPolicy;
@@ -32,7 +33,8 @@ pub(super) struct Window {
 
 impl Window {
     /// Number of tokens.
-    pub(super) fn len(&self) -> usize {
+    #[cfg(test)]
+    fn len(&self) -> usize {
         self.spans.iter().map(ExactSizeIterator::len).sum()
     }
 
@@ -69,7 +71,7 @@ pub(super) fn plan(units: &[Unit], max: usize, policy: CutPolicy) -> Plan {
     }
     let mut plan = Plan { exact_until: prefix, ..Plan::default() };
     if let Some(end) = last_value(units, 0..prefix) {
-        plan.windows.push(Window { spans: vec![0..end], units: 0..prefix, cut: false });
+        plan.windows.push(Window { spans: once(0..end).collect(), units: 0..prefix, cut: false });
     }
     let with_value = |range: Range<usize>| range.filter(|i| units[*i].value_end.is_some());
     if policy == CutPolicy::Prefix {
@@ -79,16 +81,13 @@ pub(super) fn plan(units: &[Unit], max: usize, policy: CutPolicy) -> Plan {
     let first = plan.windows.len();
     let mut open = units.len();
     while let Some(newest) = with_value(prefix..open).next_back() {
-        match window_ending_at(units, newest, max) {
-            Some(mut window) => {
-                window.units.start = window.units.start.max(prefix);
-                open = window.units.start;
-                plan.windows.push(window);
-            }
-            None => {
-                plan.unscored.push(newest);
-                open = newest;
-            }
+        if let Some(mut window) = window_ending_at(units, newest, max) {
+            window.units.start = window.units.start.max(prefix);
+            open = window.units.start;
+            plan.windows.push(window);
+        } else {
+            plan.unscored.push(newest);
+            open = newest;
         }
     }
     plan.windows[first..].reverse();
@@ -161,7 +160,7 @@ mod tests {
     fn a_text_that_fits_is_one_window_up_to_its_last_value() {
         let units = units(&[10, 5, 5]);
         let plan = plan(&units, 20, CutPolicy::OldestTurns);
-        assert_eq!(plan.windows, [Window { spans: vec![0..18], units: 0..3, cut: false }]);
+        assert_eq!(plan.windows, [Window { spans: once(0..18).collect(), units: 0..3, cut: false }]);
         assert_eq!((plan.exact_until, plan.unscored.is_empty()), (3, true));
     }
 

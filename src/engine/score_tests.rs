@@ -208,10 +208,10 @@ fn a_critic_says_who_it_is_and_its_fingerprint_follows_its_parts() {
 #[test]
 fn a_folder_may_carry_its_own_profile_and_the_user_may_overrule_it() {
     let dir = copy();
-    let own = include_str!("../../assets/critic-mini/profile.toml").replace("id = \"mini\"", "id = \"own\"");
+    let own = include_str!("../../assets/critics/openhands-32b.toml").replace("id = \"openhands-32b\"", "id = \"own\"");
     std::fs::write(dir.path().join("profile.toml"), own).unwrap();
     let opened = open(&CriticSpec::Folder(dir.path().into()), &options()).unwrap();
-    assert_eq!((opened.info().profile.as_str(), opened.info().max_tokens), ("own", 4096));
+    assert_eq!((opened.info().profile.as_str(), opened.info().max_tokens), ("own", 32_768));
     let asked = EngineOptions { profile: Profile::by_id("openhands-32b").cloned(), ..options() };
     assert_eq!(open(&CriticSpec::Folder(dir.path().into()), &asked).unwrap().info().profile, "openhands-32b");
     std::fs::write(dir.path().join("profile.toml"), "id = 3").unwrap();

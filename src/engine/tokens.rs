@@ -155,7 +155,7 @@ pub(super) mod tests {
         let (index, exact) = encoded.token_ending_at(end).unwrap();
         assert_eq!((encoded.ids[index], exact), (258, true));
         assert_eq!(encoded.ids.len(), 1 + 5 + 1 + 2 + 4 + 1 + 1);
-        assert_eq!(encoded.token_ending_at(end - 1).unwrap().1, false);
+        assert!(!encoded.token_ending_at(end - 1).unwrap().1);
         assert_eq!(encoded.token_ending_at(0), None);
         assert_eq!(encoded.tokens_before(end), index + 1);
         assert_eq!(encoded.tokens_before(0), 0);

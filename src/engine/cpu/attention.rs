@@ -106,7 +106,9 @@ fn tile_attention(heads: Heads, head: usize, queries: &[f32], positions: &[usize
     }
     for (row, sum) in result.chunks_exact_mut(dim).zip(&sums) {
         let factor = 1.0 / sum;
-        row.iter_mut().for_each(|v| *v *= factor);
+        for v in row {
+            *v *= factor;
+        }
     }
     result
 }

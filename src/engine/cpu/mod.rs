@@ -98,11 +98,6 @@ impl CpuModel {
         })
     }
 
-    /// Tokens in the cache.
-    pub(super) fn len(&self) -> usize {
-        self.cache.len()
-    }
-
     /// Forgets the tokens from `len` on.
     pub(super) fn truncate(&mut self, len: usize) {
         self.cache.truncate(len);
