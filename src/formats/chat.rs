@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Input};
 use super::{action, field};
-use crate::trajectory::{Role, Source, Step, ToolCall, ToolSpec, Trajectory};
+use crate::trajectory::{Diagnostic, Role, Severity, Source, Step, ToolCall, ToolSpec, Trajectory};
 
 /// Text of a content member: a string, parts joined by line ends, or the JSON text of anything else.
 pub fn content_text(content: &Value) -> String {
@@ -307,36 +307,53 @@ pub fn sniff(sniff: &Sniff<'_>) -> Option<Match> {
     }
 }
 
+/// What a row of a chat file is.
+enum Piece {
+    Conversation(Box<Trajectory>),
+    Message(Value),
+    Neither,
+}
+
 /// Reads conversations.
 pub fn decode(input: &Input<'_>) -> Decoded {
-    let mut decoded = Decoded::default();
-    let mut single = Vec::new();
-    let mut skipped = 0;
-    let mut trajectories = Vec::new();
-    decoded.diagnostics = input.document.rows(|row| {
-        if let Some(messages) = messages_of(row.value) {
+    let (rows, mut diagnostics) = input.document.map_rows(|row| match messages_of(row.value) {
+        Some(messages) => {
             let mut trajectory = super::rows::trajectory(row.value, steps(&messages));
-            trajectory.source = Source { record: row.record, span: row.span, ..Source::default() };
-            trajectory.format = input.format;
-            trajectories.push(trajectory);
-        } else if is_message(row.value) {
-            single.push(row.value.clone());
-        } else {
-            skipped += 1;
+            trajectory.source = Source { span: row.span, ..Source::default() };
+            Piece::Conversation(Box::new(trajectory))
         }
+        None if is_message(row.value) => Piece::Message(row.value.clone()),
+        None => Piece::Neither,
     });
+    let (mut single, mut skipped, mut conversations) = (Vec::new(), 0, Vec::new());
+    for row in rows {
+        conversations.push(match row {
+            Piece::Conversation(trajectory) => Some(*trajectory),
+            Piece::Message(message) => {
+                single.push(message);
+                None
+            }
+            Piece::Neither => {
+                skipped += 1;
+                None
+            }
+        });
+    }
     if !single.is_empty() {
-        let mut trajectory = Trajectory { format: input.format, steps: steps(&single), ..Trajectory::default() };
-        trajectory.source.record = trajectories.len();
-        trajectories.push(trajectory);
+        conversations.push(Some(Trajectory { steps: steps(&single), ..Trajectory::default() }));
     }
     if skipped > 0 {
         let text = format!("{skipped} rows without messages were skipped");
-        let remark = crate::trajectory::Diagnostic::new(crate::trajectory::Severity::Warning, "chat.no-messages", text);
-        decoded.diagnostics.push(remark);
+        diagnostics.push(Diagnostic::new(Severity::Warning, "chat.no-messages", text));
     }
-    decoded.trajectories = trajectories;
-    decoded
+    let mut trajectories = super::table::numbered(conversations);
+    for trajectory in &mut trajectories {
+        trajectory.format = input.format;
+    }
+    if let ([only], false) = (trajectories.as_mut_slice(), single.is_empty()) {
+        only.source.record = 0;
+    }
+    Decoded { trajectories, diagnostics, ..Decoded::default() }
 }
 
 #[cfg(test)]

@@ -3,20 +3,21 @@
 //! The extension is never trusted. Records of JSON lines are parsed one at a time, so a file of gigabytes never
 //! stands in memory as values.
 
+mod rows;
+
 use std::borrow::Cow;
 
+use rayon::prelude::*;
 use serde_json::Value;
 
-use super::json::{self, Repairs};
+use self::rows::{RowReader, opening_of};
+use super::json;
 use crate::trajectory::{ByteSpan, Diagnostic, Severity};
 
 /// Records looked at to recognise a format.
 const HEAD_RECORDS: usize = 60;
 /// ... and bytes of them (always at least one record).
 const HEAD_BYTES: usize = 8 << 20;
-/// Bad records named one by one; more are counted.
-const NAMED_BAD_RECORDS: usize = 20;
-
 /// Outer form of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
@@ -233,141 +234,62 @@ impl<'a> Document<'a> {
     pub fn rows(&self, mut each: impl FnMut(Row<'_>)) -> Vec<Diagnostic> {
         let mut reader = RowReader::default();
         match &self.shape {
-            Shape::Value(value) => match value.as_ref() {
-                Value::Array(items) => {
-                    for (record, value) in items.iter().enumerate() {
-                        each(Row { value, record, span: ByteSpan::default() });
-                    }
-                }
-                value => each(Row { value, record: 0, span: ByteSpan { start: 0, len: self.bytes.len() as u64 } }),
-            },
+            Shape::Value(value) => self.values(value, &mut each),
             Shape::Lines(spans) => {
-                let mut head = self.head.iter().filter(|row| row.whole).peekable();
                 for (at, span) in spans.iter().enumerate() {
-                    match head.next_if(|row| row.at == at) {
-                        Some(row) => {
-                            let (start, len) = (span.start as u64, (span.end - span.start) as u64);
-                            reader.give(&row.value, ByteSpan { start, len }, span.line, &mut each);
-                        }
-                        None => reader.read(self.bytes, *span, &mut each),
-                    }
+                    self.record(&mut reader, at, *span, &mut each);
                 }
             }
             Shape::Other(_) => {}
         }
         reader.finish()
     }
-}
 
-/// Reads records of JSON lines and collects remarks.
-#[derive(Default)]
-struct RowReader {
-    values: usize,
-    nulls: Vec<usize>,
-    bad: usize,
-    repairs: Repairs,
-    /// `{"first key"` of the last good record: where to take up again behind a cut one.
-    opening: Option<Vec<u8>>,
-    diagnostics: Vec<Diagnostic>,
-}
-
-impl RowReader {
-    fn read(&mut self, bytes: &[u8], span: RecordSpan, each: &mut impl FnMut(Row<'_>)) {
-        let text = bytes.get(span.start..span.end).unwrap_or_default();
-        let last = bytes.get(span.end..).is_none_or(|rest| rest.iter().all(|b| json::is_space(*b)));
-        let mut at = 0;
-        loop {
-            let ahead = text.get(at..).unwrap_or_default();
-            let Some(gap) = ahead.iter().position(|b| !json::is_space(*b)) else {
-                return;
-            };
-            at += gap;
-            let rest = text.get(at..).unwrap_or_default();
-            let strict = json::strict_prefix(rest);
-            let Some((value, len)) = strict.map_or_else(|| self.repair(rest), Some) else {
-                let place = RecordSpan { start: span.start + at, ..span };
-                let Some(skip) = self.resume(rest) else {
-                    return self.refuse(place, rest, last);
-                };
-                self.bad_record(place, "a cut record was skipped up to the next one on the same line");
-                at += skip;
-                continue;
-            };
-            let start = (span.start + at) as u64;
-            at += len;
-            self.give(&value, ByteSpan { start, len: len as u64 }, span.line, each);
-        }
-    }
-
-    fn give(&mut self, value: &Value, span: ByteSpan, line: usize, each: &mut impl FnMut(Row<'_>)) {
-        if value.is_null() {
-            self.nulls.push(line);
-            return;
-        }
-        if self.opening.is_none() {
-            let key = value.as_object().and_then(|o| o.keys().next());
-            self.opening = key.map(|k| format!("{{\"{k}\"").into_bytes());
-        }
-        each(Row { value, record: self.values, span });
-        self.values += 1;
-    }
-
-    fn repair(&mut self, rest: &[u8]) -> Option<(Value, usize)> {
-        let parsed = json::repair_prefix(rest).ok().filter(|p| !p.repairs.cut)?;
-        self.repairs.add(&parsed.repairs);
-        Some((parsed.value, parsed.end))
-    }
-
-    /// Offset of the next complete record in a broken line.
-    fn resume(&self, rest: &[u8]) -> Option<usize> {
-        let opening = self.opening.as_deref()?;
-        let mut at = 1;
-        for _try in 0..64 {
-            let ahead = rest.get(at..)?;
-            let found = ahead.windows(opening.len()).position(|w| w == opening)?;
-            at += found;
-            if json::strict_prefix(rest.get(at..)?).is_some() {
-                return Some(at);
-            }
-            at += 1;
-        }
-        None
-    }
-
-    fn refuse(&mut self, span: RecordSpan, rest: &[u8], last: bool) {
-        let opens = matches!(rest.first(), Some(b'{' | b'['));
-        let cut = opens && json::repair_prefix(rest).is_ok_and(|p| p.repairs.cut);
-        let text = match (cut, last) {
-            (true, true) => "the last record is incomplete (the writer was killed or is still writing): it was skipped",
-            (true, false) => "a cut record was skipped",
-            (false, _) => "not a JSON record: the line was skipped",
+    /// Like [`rows`](Self::rows), on all threads of the pool: what `map` makes of each row, in order. A record is
+    /// parsed, mapped and forgotten, so that a large file never stands in memory as values.
+    pub fn map_rows<T: Send>(&self, map: impl Fn(Row<'_>) -> T + Sync) -> (Vec<T>, Vec<Diagnostic>) {
+        let Shape::Lines(spans) = &self.shape else {
+            let mut mapped = Vec::new();
+            let diagnostics = self.rows(|row| mapped.push(map(row)));
+            return (mapped, diagnostics);
         };
-        self.bad_record(span, text);
+        let opening = self.head.first().and_then(|row| opening_of(&row.value));
+        let read = |(at, span): (usize, &RecordSpan)| {
+            let mut reader = RowReader::resuming_at(opening.clone());
+            let mut mapped = Vec::new();
+            self.record(&mut reader, at, *span, &mut |row| mapped.push(map(row)));
+            (mapped, reader)
+        };
+        let parts: Vec<(Vec<T>, RowReader)> = spans.par_iter().enumerate().map(read).collect();
+        let mut all = RowReader::default();
+        let mut mapped = Vec::with_capacity(parts.len());
+        for (part, reader) in parts {
+            mapped.extend(part);
+            all.add(reader);
+        }
+        (mapped, all.finish())
     }
 
-    fn bad_record(&mut self, span: RecordSpan, text: &str) {
-        self.bad += 1;
-        if self.bad <= NAMED_BAD_RECORDS {
-            let remark = Diagnostic::new(Severity::Warning, "json.bad-record", text);
-            self.diagnostics.push(remark.at_line(span.line).at_byte(span.start as u64));
+    fn values(&self, value: &Value, each: &mut impl FnMut(Row<'_>)) {
+        if let Value::Array(items) = value {
+            for (record, value) in items.iter().enumerate() {
+                each(Row { value, record, span: ByteSpan::default() });
+            }
+        } else {
+            each(Row { value, record: 0, span: ByteSpan { start: 0, len: self.bytes.len() as u64 } });
         }
     }
 
-    fn finish(mut self) -> Vec<Diagnostic> {
-        if self.bad > NAMED_BAD_RECORDS {
-            let text = format!("{} records could not be read; the first {NAMED_BAD_RECORDS} are named", self.bad);
-            self.diagnostics.push(Diagnostic::new(Severity::Warning, "json.bad-records", text));
+    /// One record of JSON lines: from the head if it was read there, else from the bytes.
+    fn record(&self, reader: &mut RowReader, at: usize, span: RecordSpan, each: &mut impl FnMut(Row<'_>)) {
+        let known = self.head.binary_search_by_key(&at, |row| row.at).ok().and_then(|i| self.head.get(i));
+        match known.filter(|row| row.whole) {
+            Some(row) => {
+                let bytes = ByteSpan { start: span.start as u64, len: (span.end - span.start) as u64 };
+                reader.give(&row.value, bytes, span.line, each);
+            }
+            None => reader.read(self.bytes, span, each),
         }
-        if let Some(first) = self.nulls.first() {
-            let n = self.nulls.len();
-            let text = format!("{n} null line{} skipped", if n == 1 { "" } else { "s" });
-            self.diagnostics.push(Diagnostic::new(Severity::Warning, "json.null-lines", text).at_line(*first));
-        }
-        if self.repairs.any() {
-            let text = self.repairs.describe();
-            self.diagnostics.push(Diagnostic::new(Severity::Warning, "json.repaired", text));
-        }
-        self.diagnostics
     }
 }
 

@@ -3,12 +3,14 @@
 //! One JSON line a run: `source, agent, model, instance_id, attempt, resolved, patch, steps[{role, thought, action,
 //! observation}]`. The issue texts lie apart, in rows of `instance_id` and `problem_statement`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
 
 use super::document::Row;
 use super::field;
 use super::sniff::{Confidence, Match, Sniff};
-use super::table::{Decoded, Input};
+use super::table::{Decoded, Input, numbered};
 use crate::trajectory::{Outcome, Role, Source, Step, Trajectory};
 
 /// Rows with steps of thought, action and observation.
@@ -32,17 +34,19 @@ pub fn sniff_tasks(sniff: &Sniff<'_>) -> Option<Match> {
 
 /// Reads labelled rows.
 pub fn decode(input: &Input<'_>) -> Decoded {
-    let mut decoded = Decoded::default();
-    let mut rows = Vec::new();
-    decoded.diagnostics = input.document.rows(|row| rows.push(trajectory(input, row)));
+    let (rows, diagnostics) = input.document.map_rows(|row| {
+        let fits = row.value.get("steps").is_some();
+        if fits { Some(trajectory(input, row)) } else { None }
+    });
+    let trajectories = numbered(rows);
     // Some sources did not keep the patches at all and write "" everywhere; a resolved run gives that away.
-    let lost = |t: &Trajectory| t.outcome == Outcome::Resolved && t.patch.as_deref() == Some("");
-    let without: Vec<Option<String>> = rows.iter().filter(|(_, t)| lost(t)).map(|(source, _)| source.clone()).collect();
-    for (source, mut trajectory) in rows {
-        if trajectory.patch.as_deref() == Some("") && without.contains(&source) {
+    let mut decoded = Decoded { trajectories, diagnostics, ..Decoded::default() };
+    let lost = |t: &&Trajectory| t.outcome == Outcome::Resolved && t.patch.as_deref() == Some("");
+    let without: BTreeSet<Option<String>> = decoded.trajectories.iter().filter(lost).map(source_of).collect();
+    for trajectory in &mut decoded.trajectories {
+        if trajectory.patch.as_deref() == Some("") && without.contains(&source_of(trajectory)) {
             trajectory.patch = None;
         }
-        decoded.trajectories.push(trajectory);
     }
     decoded
 }
@@ -50,7 +54,7 @@ pub fn decode(input: &Input<'_>) -> Decoded {
 /// Reads issue texts.
 pub fn decode_tasks(input: &Input<'_>) -> Decoded {
     let mut decoded = Decoded::default();
-    let mut tasks = std::collections::BTreeMap::new();
+    let mut tasks = BTreeMap::new();
     decoded.diagnostics = input.document.rows(|row| {
         let text = field::text(row.value, "problem_statement");
         if let (Some(id), Some(text)) = (field::text(row.value, "instance_id"), text) {
@@ -61,7 +65,13 @@ pub fn decode_tasks(input: &Input<'_>) -> Decoded {
     decoded
 }
 
-fn trajectory(input: &Input<'_>, row: Row<'_>) -> (Option<String>, Trajectory) {
+/// The data set a run came from: what stands before the attempt's number.
+fn source_of(trajectory: &Trajectory) -> Option<String> {
+    let attempt = trajectory.attempt.as_deref()?;
+    Some(attempt.rsplit_once('#').map_or(attempt, |(source, _)| source).to_owned())
+}
+
+fn trajectory(input: &Input<'_>, row: Row<'_>) -> Trajectory {
     let value = row.value;
     let source = field::text(value, "source");
     let number = field::get(value, "attempt").and_then(field::scalar_text);
@@ -69,7 +79,7 @@ fn trajectory(input: &Input<'_>, row: Row<'_>) -> (Option<String>, Trajectory) {
         (Some(source), Some(n)) => Some(format!("{source}#{n}")),
         (source, n) => source.clone().or(n),
     };
-    let trajectory = Trajectory {
+    Trajectory {
         source: Source { record: row.record, span: row.span, ..Source::default() },
         format: input.format,
         instance_id: field::text(value, "instance_id"),
@@ -82,8 +92,7 @@ fn trajectory(input: &Input<'_>, row: Row<'_>) -> (Option<String>, Trajectory) {
         exit_status: field::get(value, "exit_status").and_then(field::scalar_text).filter(|s| !s.is_empty()),
         outcome: Outcome::from_bool(field::get(value, "resolved").and_then(field::truth)),
         ..Trajectory::default()
-    };
-    (source, trajectory)
+    }
 }
 
 /// One record step is an action and what came of it.

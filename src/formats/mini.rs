@@ -50,6 +50,9 @@ pub fn decode(input: &Input<'_>) -> Decoded {
         trajectories.push(Trajectory { steps: steps(bare), ..Trajectory::default() });
     } else {
         decoded.diagnostics = input.document.rows(|row| {
+            if !row.value.is_object() {
+                return;
+            }
             let mut read = trajectory(row.value);
             read.source = Source { record: row.record, span: row.span, ..Source::default() };
             trajectories.push(read);

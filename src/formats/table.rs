@@ -77,6 +77,16 @@ pub struct Decoded {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+/// Trajectories with the number of their record, where some records hold none.
+pub fn numbered(rows: Vec<Option<Trajectory>>) -> Vec<Trajectory> {
+    let numbered = rows.into_iter().enumerate().filter_map(|(record, row)| {
+        let mut trajectory = row?;
+        trajectory.source.record = record;
+        Some(trajectory)
+    });
+    numbered.collect()
+}
+
 /// Every format this program reads, the more special before the more general.
 pub static FORMATS: &[Format] = &[
     Format {

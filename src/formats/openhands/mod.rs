@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Input};
-use super::{document::Row, field};
+use super::{document::Row, field, table};
 use crate::trajectory::{Diagnostic, Outcome, Severity, Source, Step, ToolSpec, Trajectory, Usage};
 
 /// Steps of a history, and what came with them.
@@ -113,15 +113,10 @@ pub fn sniff_v1_events(sniff: &Sniff<'_>) -> Option<Match> {
 
 /// Reads rows: one trajectory each.
 pub fn decode_rows(input: &Input<'_>) -> Decoded {
-    let mut decoded = Decoded::default();
-    let mut trajectories = Vec::new();
-    decoded.diagnostics = input.document.rows(|row| {
-        if row.value.is_object() {
-            trajectories.push(trajectory(row));
-        }
-    });
-    decoded.trajectories = trajectories;
-    decoded
+    let (rows, diagnostics) =
+        input.document.map_rows(|row| if row.value.is_object() { Some(trajectory(row)) } else { None });
+    let trajectories = table::numbered(rows);
+    Decoded { trajectories, diagnostics, ..Decoded::default() }
 }
 
 /// Reads a list of events: one trajectory.
