@@ -8,6 +8,7 @@ use crate::text;
 use crate::trajectory::{Attempt, Dataset, FileReport, Issue, IssueId, Outcome, SharedTrajectory, TrajectoryKey, join};
 
 use super::facts::{Badge, Facts};
+use super::scores::ScoreBook;
 
 /// Names an attempt over re-joins, in which its number may change.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,6 +39,20 @@ impl AttemptEntry {
             AttemptId::Run(key) => Some(key),
             AttemptId::Prediction(..) => None,
         }
+    }
+
+    /// All badges: those of the attempt itself, of its place among the others, and of what the critic could read.
+    pub fn badges(&self, scores: &ScoreBook) -> Vec<Badge> {
+        let mut badges = self.facts.badges.clone();
+        if !self.twins.is_empty() {
+            badges.push(Badge::Twin);
+        }
+        let result = self.key().and_then(|k| scores.get(k)).and_then(|s| s.result.as_deref());
+        if result.is_some_and(|r| r.cut.is_some()) {
+            badges.push(Badge::Cut);
+        }
+        badges.sort_unstable();
+        badges
     }
 }
 
@@ -70,14 +85,11 @@ impl IssueEntry {
     }
 
     /// Every badge that one of the attempts has, with how many have it.
-    pub fn badges(&self) -> Vec<(Badge, usize)> {
-        let count = |badge: Badge| self.attempts.iter().filter(|a| has(a, badge)).count();
-        Badge::ALL.into_iter().map(|b| (b, count(b))).filter(|(_, n)| *n > 0).collect()
+    pub fn badges(&self, scores: &ScoreBook) -> Vec<(Badge, usize)> {
+        let of: Vec<Vec<Badge>> = self.attempts.iter().map(|a| a.badges(scores)).collect();
+        let count = |badge: &Badge| of.iter().filter(|badges| badges.contains(badge)).count();
+        Badge::ALL.into_iter().map(|b| (b, count(&b))).filter(|(_, n)| *n > 0).collect()
     }
-}
-
-fn has(attempt: &AttemptEntry, badge: Badge) -> bool {
-    attempt.facts.badges.contains(&badge) || (badge == Badge::Twin && !attempt.twins.is_empty())
 }
 
 /// Name of an attempt's facts: they change when a predictions file brings another patch.

@@ -5,6 +5,7 @@ use ratatui::style::Style;
 use crate::app::State;
 use crate::app::board::{BoardRow, SortKey, best_score, largest_drop, scored};
 use crate::app::data::{AttemptEntry, IssueEntry};
+use crate::app::facts::Badge;
 use crate::app::geometry::Area;
 use crate::app::scores::{Scoring, Status};
 use crate::critic::Scale;
@@ -182,7 +183,7 @@ impl Line<'_, '_> {
         let (sum, unknown) = entry.cost();
         self.cost(sum, unknown, ground);
         let badges: Vec<String> = entry
-            .badges()
+            .badges(&self.state.scores)
             .into_iter()
             .map(|(b, n)| if n == all && all == 1 { b.label().to_owned() } else { format!("{n}×{}", b.label()) })
             .collect();
@@ -202,11 +203,7 @@ impl Line<'_, '_> {
         score::cell(self.canvas, self.area, (c.best.0, self.y), self.scale, score, ground);
         self.drop(scoring.and_then(Scoring::largest_drop).map(|d| d.size()), ground);
         self.cost(known.facts.cost, usize::from(known.facts.cost.is_none()), ground);
-        let mut badges: Vec<&str> = Vec::new();
-        if !known.twins.is_empty() {
-            badges.push(crate::app::facts::Badge::Twin.label());
-        }
-        badges.extend(known.facts.badges.iter().map(|b| b.label()));
+        let badges: Vec<&str> = known.badges(&self.state.scores).into_iter().map(Badge::label).collect();
         self.text(c.badges, &badges.join(" "), self.role(Role::Badge, ground));
     }
 

@@ -79,7 +79,9 @@ fn draw_head(canvas: &mut Canvas, area: Area, state: &State, entry: &IssueEntry,
         let style = canvas.theme.role(Role::Dim).patch(on);
         canvas.put_cut(area, (x + 2, 1), area.w.saturating_sub(x + 2), &size, style);
     }
-    let mut badges: Vec<Badge> = column.attempts.iter().flat_map(|&a| entry.attempts[a].facts.badges.clone()).collect();
+    let of = |&a: &usize| entry.attempts[a].badges(&state.scores);
+    // That equal patches are one column says already that they are twins.
+    let mut badges: Vec<Badge> = column.attempts.iter().flat_map(of).filter(|b| *b != Badge::Twin).collect();
     badges.sort_unstable();
     badges.dedup();
     let words: Vec<&str> = badges.iter().map(|b| b.label()).collect();

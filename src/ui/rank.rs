@@ -6,6 +6,7 @@ use crate::app::State;
 use crate::app::data::IssueEntry;
 use crate::app::facts::Badge;
 use crate::app::geometry::{self, Area};
+use crate::app::scores::ScoreBook;
 use crate::critic::Scale;
 use crate::rank::{Reason, Row};
 
@@ -97,7 +98,7 @@ fn draw_table(canvas: &mut Canvas, area: Area, state: &State, entry: &IssueEntry
     let first = board::first_row(r.selected, r.ranking.rows.len(), rows.h);
     for (y, row) in r.ranking.rows.iter().skip(first).take(usize::from(rows.h)).enumerate() {
         let chosen = r.ranking.chosen == Some(row.candidate.attempt);
-        let line = Line { area: rows, y: y as u16, columns: &columns, scale: &scale, chosen };
+        let line = Line { area: rows, y: y as u16, columns: &columns, scale: &scale, scores: &state.scores, chosen };
         line.draw(canvas, entry, row, first + y == r.selected);
     }
 }
@@ -107,6 +108,7 @@ struct Line<'a> {
     y: u16,
     columns: &'a Columns,
     scale: &'a Scale,
+    scores: &'a ScoreBook,
     chosen: bool,
 }
 
@@ -167,7 +169,8 @@ impl Line<'_> {
             words.push(format!("= {}", names.join(", ")));
         }
         let said = [Badge::Twin, Badge::EmptyPatch, Badge::NoPatch, Badge::BadPatch];
-        let badges = entry.attempts[row.candidate.attempt].facts.badges.iter().filter(|b| !said.contains(b));
+        let badges =
+            entry.attempts[row.candidate.attempt].badges(self.scores).into_iter().filter(|b| !said.contains(b));
         words.extend(badges.map(|b| b.label().to_owned()));
         let kind = if row.reason.is_some_and(Reason::excludes) { Role::Bad } else { Role::Badge };
         canvas.put_cut(self.area, (x, self.y), width, &words.join(" · "), role(kind));
