@@ -68,7 +68,7 @@ fn generated(steps: usize) -> Vec<u8> {
     for i in 0..steps {
         let text = format!("THOUGHT: step {i}\n\n```bash\nsed -n '{i},{}p' pkg/module.py\n```", i + 40);
         messages.push(serde_json::json!({"role": "assistant", "content": text}));
-        let lines: String = (0..40).map(|n| format!("{n:5}\tdef half(n): \"é\" \\n\n")).collect();
+        let lines = "    1\tdef half(n): \"é\" \\n\n".repeat(40);
         let text = format!("<returncode>0</returncode>\n<output>\n{lines}</output>");
         messages.push(serde_json::json!({"role": "user", "content": text}));
     }

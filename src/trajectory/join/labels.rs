@@ -1,10 +1,11 @@
 //! Labels from reports.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::runs::{self, Candidate, Companion, Runs};
+use super::runs::{self, Candidate, Companion, Dir, Runs};
 use super::{Attempt, RunReport};
 use crate::trajectory::Outcome;
 
@@ -20,6 +21,20 @@ pub struct Labels<'a> {
 struct Entry<'a> {
     report: &'a RunReport,
     names: BTreeSet<String>,
+    /// Where its run may be rooted, if its own folder is not the instance's.
+    roots: Vec<Dir>,
+    /// Its own folder.
+    dir: Dir,
+}
+
+impl Entry<'_> {
+    fn roots(&self, instance: &str) -> Cow<'_, [Dir]> {
+        let folder = self.report.path.parent().and_then(Path::file_name);
+        if folder.is_some_and(|name| name == instance) {
+            return Cow::Owned(runs::roots(&self.report.path, Some(instance)));
+        }
+        Cow::Borrowed(&self.roots)
+    }
 }
 
 /// What a report says about an attempt.
@@ -46,14 +61,16 @@ impl<'a> Labels<'a> {
             if report.closed {
                 labels.closed.push(at);
             }
-            labels.reports.push(Entry { report, names: runs::run_names(&report.path, None) });
+            let roots = runs::roots(&report.path, None);
+            let dir = Dir::of(report.path.parent().unwrap_or(Path::new("")));
+            labels.reports.push(Entry { report, names: runs::run_names(&report.path, None), roots, dir });
         }
         labels
     }
 
     /// Labels the attempts at one instance.
     pub fn give(&self, attempts: &mut [Attempt], instance: &str, runs: &mut Runs) {
-        let candidates: Vec<Candidate> = attempts.iter().map(|a| Candidate::of(a, Some(instance))).collect();
+        let candidates: Vec<Candidate<'_>> = attempts.iter().map(|a| Candidate::of(a, Some(instance))).collect();
         let mut claims: BTreeMap<usize, Vec<Claim>> = BTreeMap::new();
         let named = self.by_instance.get(instance).map(Vec::as_slice).unwrap_or_default();
         let closed = self.closed.iter().filter(|i| !named.contains(i));
@@ -62,7 +79,7 @@ impl<'a> Labels<'a> {
                 let (Some(attempt), Some(candidate)) = (attempts.get(at), candidates.get(at)) else {
                     continue;
                 };
-                if let Some(claim) = claim(entry.report, attempt, candidate, instance) {
+                if let Some(claim) = claim(entry, attempt, candidate, instance) {
                     claims.entry(at).or_default().push(claim);
                 }
             }
@@ -80,7 +97,7 @@ impl<'a> Labels<'a> {
 fn applies_to(
     entry: &Entry<'_>,
     attempts: &[Attempt],
-    candidates: &[Candidate],
+    candidates: &[Candidate<'_>],
     instance: &str,
     runs: &mut Runs,
 ) -> Vec<usize> {
@@ -91,7 +108,7 @@ fn applies_to(
     if !own.is_empty() {
         return own;
     }
-    let roots = runs::roots(&entry.report.path, Some(instance));
+    let roots = entry.roots(instance);
     let companion = Companion { roots: &roots, names: &entry.names, patch: None };
     if let Some(only) = runs::find(&companion, candidates, runs) {
         return vec![only];
@@ -104,13 +121,15 @@ fn applies_to(
     if let [only] = predicted.as_slice() {
         return vec![*only];
     }
-    let patches: BTreeSet<&str> =
-        same.iter().filter_map(|i| candidates.get(*i)?.patch.as_deref()).filter(|p| !p.is_empty()).collect();
-    let patched = |i: &usize| candidates.get(*i).is_some_and(|c| c.patch.as_deref().is_some_and(|p| !p.is_empty()));
-    if patches.len() == 1 { same.into_iter().filter(patched).collect() } else { Vec::new() }
+    let patch = |i: usize| candidates.get(i).and_then(Candidate::patch);
+    let patched: Vec<usize> = same.into_iter().filter(|i| patch(*i).is_some()).collect();
+    let first = patched.first().and_then(|i| patch(*i)).unwrap_or_default();
+    let all_the_same = patched.iter().filter_map(|i| patch(*i)).all(|p| runs::same_patch(p, first));
+    if all_the_same { patched } else { Vec::new() }
 }
 
-fn claim(report: &RunReport, attempt: &Attempt, candidate: &Candidate, instance: &str) -> Option<Claim> {
+fn claim(entry: &Entry<'_>, attempt: &Attempt, candidate: &Candidate<'_>, instance: &str) -> Option<Claim> {
+    let report = entry.report;
     let said = report.outcomes.get(instance).copied().unwrap_or_default();
     let mut reason = report.reasons.get(instance).cloned();
     let mut outcome = said;
@@ -122,7 +141,7 @@ fn claim(report: &RunReport, attempt: &Attempt, candidate: &Candidate, instance:
     if outcome == Outcome::Unknown && reason.is_none() {
         return None;
     }
-    let near = report.path.components().zip(candidate.dir.components()).take_while(|(a, b)| a == b).count();
+    let near = entry.dir.shared(&candidate.dir);
     Some(Claim { per_instance: report.per_instance, near, outcome, reason, path: report.path.clone() })
 }
 

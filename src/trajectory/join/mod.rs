@@ -197,11 +197,9 @@ pub fn join(dataset: &Dataset) -> Vec<Issue> {
         predictions.entry(prediction.instance_id.as_str()).or_default().push(prediction);
         issues.entry(IssueId::Instance(prediction.instance_id.clone())).or_default();
     }
-    let dirs: Vec<PathBuf> = issues
-        .iter()
-        .flat_map(|(id, attempts)| attempts.iter().filter_map(|a| Some(runs::run_dir(a.path()?, id.instance()))))
-        .collect();
-    let mut runs = runs::Runs::new(dirs.iter().map(PathBuf::as_path));
+    let paths =
+        issues.iter().flat_map(|(id, attempts)| attempts.iter().filter_map(|a| Some((a.path()?, id.instance()))));
+    let mut runs = runs::Runs::new(paths.map(|(path, instance)| runs::Dir::of(runs::run_dir(path, instance))));
     let labels = labels::Labels::new(&dataset.reports);
     let joined = issues.into_iter().map(|(id, mut attempts)| {
         let instance = id.instance();

@@ -1,7 +1,7 @@
 //! Which files belong to the same run: a question of where they lie, and failing that of what they call the model.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Attempt;
 
@@ -34,9 +34,42 @@ pub fn is_companion(name: &str) -> bool {
     TRAJECTORIES.contains(&name) || COMPANIONS.contains(&name)
 }
 
+/// A folder as bytes that compare quickly: its components, each closed by a NUL.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dir(Vec<u8>);
+
+impl Dir {
+    /// Of a path.
+    pub fn of(path: &Path) -> Self {
+        let mut bytes = Vec::with_capacity(path.as_os_str().len() + 1);
+        for component in path.components() {
+            bytes.extend_from_slice(component.as_os_str().as_encoded_bytes());
+            bytes.push(0);
+        }
+        Self(bytes)
+    }
+
+    /// Is the other one this folder, or below it?
+    fn holds(&self, other: &Self) -> bool {
+        other.0.starts_with(&self.0)
+    }
+
+    fn depth(&self) -> usize {
+        self.0.iter().filter(|b| **b == 0).count()
+    }
+
+    /// Number of components shared from the root.
+    pub fn shared(&self, other: &Self) -> usize {
+        self.0.iter().zip(&other.0).take_while(|(a, b)| a == b).filter(|(a, _)| **a == 0).count()
+    }
+}
+
 /// The folder of the run that a file belongs to: its own, without the levels for the instance and for companions.
-pub fn run_dir(path: &Path, instance: Option<&str>) -> PathBuf {
-    let mut dir = path.parent().unwrap_or(Path::new(""));
+pub fn run_dir<'a>(path: &'a Path, instance: Option<&str>) -> &'a Path {
+    above_companions(path.parent().unwrap_or(Path::new("")), instance)
+}
+
+fn above_companions<'a>(mut dir: &'a Path, instance: Option<&str>) -> &'a Path {
     if instance.is_some() && name(dir) == instance {
         dir = dir.parent().unwrap_or(dir);
     }
@@ -46,20 +79,16 @@ pub fn run_dir(path: &Path, instance: Option<&str>) -> PathBuf {
         }
         dir = above;
     }
-    dir.to_owned()
+    dir
 }
 
 /// Where the run of a predictions file or a report may be rooted, the nearest first.
-pub fn roots(path: &Path, instance: Option<&str>) -> Vec<PathBuf> {
+pub fn roots(path: &Path, instance: Option<&str>) -> Vec<Dir> {
     let near = run_dir(path, instance);
-    let mut roots = vec![near.clone()];
+    let mut roots = vec![Dir::of(near)];
     let deep = path.ancestors().skip(1).take(LEVELS + 1).filter(|a| name(a).is_some_and(|n| DEEP.contains(&n))).last();
-    if let Some(above) = deep.and_then(Path::parent) {
-        let far = run_dir(&above.join("file"), instance);
-        if far != near {
-            roots.push(far);
-        }
-    }
+    let far = deep.and_then(Path::parent).map(|above| above_companions(above, instance));
+    roots.extend(far.filter(|far| *far != near).map(Dir::of));
     roots
 }
 
@@ -85,73 +114,93 @@ fn name(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()
 }
 
-/// The trajectories of a data set by run folder, to tell whether a folder holds one run or several.
+/// The runs of a data set by folder, to tell whether a folder holds one or several.
 #[derive(Debug, Default)]
 pub struct Runs {
-    dirs: BTreeSet<PathBuf>,
-    several: BTreeMap<PathBuf, bool>,
+    dirs: BTreeSet<Dir>,
+    several: BTreeMap<Dir, bool>,
 }
 
 impl Runs {
-    /// Of all attempts with a trajectory.
-    pub fn new<'a>(dirs: impl Iterator<Item = &'a Path>) -> Self {
-        Self { dirs: dirs.map(Path::to_owned).collect(), several: BTreeMap::new() }
+    /// Of the folders of all trajectories.
+    pub fn new(dirs: impl Iterator<Item = Dir>) -> Self {
+        Self { dirs: dirs.collect(), several: BTreeMap::new() }
     }
 
     /// Are there several runs at and below this folder?
-    fn several_below(&mut self, root: &Path) -> bool {
+    fn several_below(&mut self, root: &Dir) -> bool {
         if let Some(several) = self.several.get(root) {
             return *several;
         }
-        let below = self.dirs.range(root.to_owned()..).take_while(|d| d.starts_with(root)).take(2).count();
-        self.several.insert(root.to_owned(), below > 1);
+        let below = self.dirs.range(root.clone()..).take_while(|d| root.holds(d)).take(2).count();
+        self.several.insert(root.clone(), below > 1);
         below > 1
+    }
+
+    /// Is there a run at or below this folder?
+    fn any_below(&self, root: &Dir) -> bool {
+        self.dirs.range(root.clone()..).next().is_some_and(|d| root.holds(d))
     }
 }
 
 /// A predictions file's entry or a report's, looking for its attempt.
 pub struct Companion<'a> {
     /// Its possible roots.
-    pub roots: &'a [PathBuf],
+    pub roots: &'a [Dir],
     /// The names it gives its run.
     pub names: &'a BTreeSet<String>,
-    /// The patch it is about, normalised, where it says so.
+    /// The patch it is about, where it says so.
     pub patch: Option<&'a str>,
 }
 
 /// An attempt as candidates are compared.
-pub struct Candidate {
+pub struct Candidate<'a> {
+    attempt: &'a Attempt,
     /// Its run folder.
-    pub dir: PathBuf,
-    /// What its run may be called.
-    pub names: BTreeSet<String>,
-    /// Its patch, normalised.
-    pub patch: Option<String>,
+    pub dir: Dir,
+    /// The folder's name.
+    dir_name: Option<&'a str>,
 }
 
-impl Candidate {
+impl<'a> Candidate<'a> {
     /// Of an attempt at an instance.
-    pub fn of(attempt: &Attempt, instance: Option<&str>) -> Self {
-        let dir = attempt.path().map(|p| run_dir(p, instance)).unwrap_or_default();
-        let models = [attempt.model_name(), attempt.trajectory.as_ref().and_then(|t| t.model.as_deref())];
-        let mut names: BTreeSet<String> = models.into_iter().flatten().map(plain).collect();
-        names.extend(name(&dir).map(plain));
-        Self { dir, names, patch: attempt.patch().map(normalized) }
+    pub fn of(attempt: &'a Attempt, instance: Option<&str>) -> Self {
+        let dir = attempt.path().map_or(Path::new(""), |p| run_dir(p, instance));
+        Self { attempt, dir: Dir::of(dir), dir_name: name(dir) }
+    }
+
+    /// Its patch, if it has one that is not blank.
+    pub fn patch(&self) -> Option<&'a str> {
+        self.attempt.patch().filter(|p| !p.trim().is_empty())
+    }
+
+    /// Is its run called by one of these names?
+    fn is_called(&self, names: &BTreeSet<String>) -> bool {
+        let of_trajectory = self.attempt.trajectory.as_ref().and_then(|t| t.model.as_deref());
+        let own = [self.attempt.model_name(), of_trajectory, self.dir_name];
+        !names.is_empty() && own.into_iter().flatten().any(|own| names.contains(&plain(own)))
+    }
+
+    fn has_patch_of(&self, companion: &Companion<'_>) -> bool {
+        let own = self.attempt.patch();
+        own.zip(companion.patch).is_some_and(|(own, other)| same_patch(own, other))
     }
 }
 
 /// The one candidate (all of one instance) that a companion belongs to; `None` if there is none, or no telling.
-pub fn find(companion: &Companion<'_>, candidates: &[Candidate], runs: &mut Runs) -> Option<usize> {
-    let all: Vec<usize> = (0..candidates.len()).collect();
-    let of = |keep: &dyn Fn(&Candidate) -> bool| -> Vec<usize> {
-        all.iter().copied().filter(|i| candidates.get(*i).is_some_and(keep)).collect()
+pub fn find(companion: &Companion<'_>, candidates: &[Candidate<'_>], runs: &mut Runs) -> Option<usize> {
+    if candidates.is_empty() {
+        return None;
+    }
+    let of = |keep: &dyn Fn(&Candidate<'_>) -> bool| -> Vec<usize> {
+        candidates.iter().enumerate().filter(|(_, c)| keep(c)).map(|(i, _)| i).collect()
     };
     for root in companion.roots {
         let same = of(&|c| c.dir == *root);
         if !same.is_empty() {
             return choose(companion, candidates, &same, true);
         }
-        let below = of(&|c| c.dir.starts_with(root));
+        let below = of(&|c| root.holds(&c.dir));
         if !below.is_empty() {
             let only_run = below.len() == 1 && !runs.several_below(root);
             return choose(companion, candidates, &below, only_run);
@@ -159,52 +208,46 @@ pub fn find(companion: &Companion<'_>, candidates: &[Candidate], runs: &mut Runs
     }
     let near = companion.roots.first()?;
     // A predictions file one or two folders below the trajectories, where there are none of its own.
-    let above = of(&|c| near.starts_with(&c.dir) && near.components().count() - c.dir.components().count() <= 2);
-    if !above.is_empty() && !c_has_own(runs, near) {
+    let above = of(&|c| c.dir.holds(near) && near.depth() - c.dir.depth() <= 2);
+    if !above.is_empty() && !runs.any_below(near) {
         return choose(companion, candidates, &above, above.len() == 1);
     }
-    // Elsewhere altogether: only the model's name and the same patch speak for it.
-    let named = of(&|c| !c.names.is_disjoint(companion.names) && same_patch(companion, c));
+    // Elsewhere altogether: only the run's name and the same patch together speak for it.
+    let named = of(&|c| c.is_called(companion.names) && c.has_patch_of(companion));
     if let [only] = named.as_slice() { Some(*only) } else { None }
 }
 
-fn c_has_own(runs: &Runs, root: &Path) -> bool {
-    runs.dirs.range(root.to_owned()..).next().is_some_and(|d| d.starts_with(root))
-}
-
-fn same_patch(companion: &Companion<'_>, candidate: &Candidate) -> bool {
-    match (companion.patch, &candidate.patch) {
-        (Some(a), Some(b)) => a == b,
-        _ => false,
-    }
-}
-
 /// Of several that lie right: the one with the same patch, else the one whose run is called the same.
-fn choose(companion: &Companion<'_>, candidates: &[Candidate], among: &[usize], sure: bool) -> Option<usize> {
+fn choose(companion: &Companion<'_>, candidates: &[Candidate<'_>], among: &[usize], sure: bool) -> Option<usize> {
     if let ([only], true) = (among, sure) {
         return Some(*only);
     }
-    let keep = |test: &dyn Fn(&Candidate) -> bool| -> Vec<usize> {
+    let keep = |test: &dyn Fn(&Candidate<'_>) -> bool| -> Vec<usize> {
         among.iter().copied().filter(|i| candidates.get(*i).is_some_and(test)).collect()
     };
-    let named = keep(&|c| !c.names.is_disjoint(companion.names));
-    let patched = keep(&|c| same_patch(companion, c));
+    let named = keep(&|c| c.is_called(companion.names));
+    let patched = keep(&|c| c.has_patch_of(companion));
     let both: Vec<usize> = named.iter().copied().filter(|i| patched.contains(i)).collect();
     let unique = [both, named, patched].into_iter().find(|found| found.len() == 1);
     unique.and_then(|found| found.first().copied())
 }
 
-/// A patch for comparing: line ends and blank space around it do not count.
-pub fn normalized(patch: &str) -> String {
-    patch.replace("\r\n", "\n").trim().to_owned()
+/// Are these the same patch, but for line ends and blank space around it?
+pub fn same_patch(a: &str, b: &str) -> bool {
+    let (a, b) = (a.trim(), b.trim());
+    a == b || a.split('\n').map(without_cr).eq(b.split('\n').map(without_cr))
+}
+
+fn without_cr(line: &str) -> &str {
+    line.strip_suffix('\r').unwrap_or(line)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn dir(path: &str, instance: Option<&str>) -> String {
-        run_dir(Path::new(path), instance).to_string_lossy().into_owned()
+    fn dir<'a>(path: &'a str, instance: Option<&str>) -> &'a str {
+        run_dir(Path::new(path), instance).to_str().unwrap()
     }
 
     #[test]
@@ -220,10 +263,18 @@ mod tests {
     }
 
     #[test]
+    fn patches_are_the_same_whatever_their_line_ends() {
+        assert!(same_patch("\r\na\r\nb\r\n", "a\nb"));
+        assert!(same_patch("", " \n"));
+        assert!(!same_patch("a\nb", "a\n b"));
+        assert!(!same_patch("a", ""));
+    }
+
+    #[test]
     fn harness_logs_lead_to_the_folder_they_lie_in() {
         let path = Path::new("p/logs/run_evaluation/run-7/openai__gpt/o__r-1/report.json");
-        let found: Vec<String> = roots(path, Some("o__r-1")).iter().map(|p| p.to_string_lossy().into_owned()).collect();
-        assert_eq!(found, ["p/logs/run_evaluation/run-7/openai__gpt", "p"]);
+        let expected = ["p/logs/run_evaluation/run-7/openai__gpt", "p"].map(|p| Dir::of(Path::new(p)));
+        assert_eq!(roots(path, Some("o__r-1")), expected);
         assert!(run_names(path, None).contains("openai__gpt"));
         assert!(run_names(path, None).contains("run-7"));
         assert!(run_names(Path::new("a/openai__gpt-4.1.run-7.json"), None).contains("openai__gpt-4.1"));
