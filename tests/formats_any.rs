@@ -128,7 +128,7 @@ fn a_folder_of_everything_opens_and_comes_together() {
     assert_eq!(reason("missing"), "no such file or folder");
     assert_eq!(dataset.trajectories.len(), 10);
     let issues = join(&dataset);
-    let names: Vec<String> = issues.iter().map(|i| i.name()).collect();
+    let names: Vec<String> = issues.iter().map(trajscope::trajectory::Issue::name).collect();
     assert_eq!(names, ["o__r-1", "export.json", "events.json"]);
     let mut attempts: Vec<&str> = issues[0].attempts.iter().map(|a| a.name.as_str()).collect();
     attempts.sort_unstable();
