@@ -115,9 +115,12 @@ fn assemble(
             model.labels()
         )));
     }
-    let most = profile.max_tokens.min(model.config().max_positions);
+    let positions = model.config().max_positions;
+    let most = profile.max_tokens.min(positions);
+    let fewer = (positions < profile.max_tokens)
+        .then(|| format!("at most {positions} tokens, as the model says, not the profile's {}", profile.max_tokens));
     let mut info = CriticInfo::of_profile(&profile);
-    for note in identity.note.iter().map(String::as_str).chain(model.note()) {
+    for note in [identity.note.as_deref(), model.note(), fewer.as_deref()].into_iter().flatten() {
         info.note = format!("{}; {note}", info.note);
     }
     let info = CriticInfo {

@@ -206,6 +206,19 @@ fn a_critic_says_who_it_is_and_its_fingerprint_follows_its_parts() {
 }
 
 #[test]
+fn a_window_is_never_longer_than_the_model_was_made_for() {
+    let dir = copy();
+    let path = dir.path().join("config.json");
+    let config = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, config.replace("32768", "2000")).unwrap();
+    let opened = open(&CriticSpec::Folder(dir.path().into()), &options()).unwrap();
+    assert_eq!(opened.info().max_tokens, 2000);
+    assert!(opened.info().note.contains("at most 2000 tokens, as the model says"), "{}", opened.info().note);
+    assert_eq!(critic(&options()).info().max_tokens, 32_768);
+    assert_eq!(critic(&EngineOptions { max_tokens: Some(50_000), ..options() }).info().max_tokens, 32_768);
+}
+
+#[test]
 fn a_folder_may_carry_its_own_profile_and_the_user_may_overrule_it() {
     let dir = copy();
     let own = include_str!("../../assets/critics/openhands-32b.toml").replace("id = \"openhands-32b\"", "id = \"own\"");

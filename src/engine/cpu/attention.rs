@@ -5,7 +5,7 @@ use super::pool::Pool;
 use super::simd;
 
 /// Rows of a tile of queries (query heads that share keys are rows of one tile).
-const QUERY_ROWS: usize = 128;
+const QUERY_ROWS: usize = 256;
 /// Keys of a tile. Tiles start at multiples of this in the whole sequence, so a query meets the same tiles whichever
 /// chunk it is in.
 const KEYS: usize = 256;
