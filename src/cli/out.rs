@@ -62,9 +62,9 @@ pub fn outcome(outcome: crate::trajectory::Outcome) -> &'static str {
 }
 
 /// One line on stderr. Names and texts of foreign files are made safe for the terminal.
-#[expect(clippy::print_stderr, reason = "the one place headless commands write remarks")]
 pub fn remark(line: &str) {
-    eprintln!("{}", safe(line));
+    // A stderr that is gone (a closed terminal) has no reader to lose anything; `eprintln!` would panic.
+    let _gone = writeln!(io::stderr(), "{}", safe(line));
 }
 
 /// Is there somebody who wants to see progress?
