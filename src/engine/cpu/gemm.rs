@@ -115,7 +115,7 @@ mod raw {
         unsafe { Shared::new(dst).product(0, stride, lhs, rhs, accumulate) }
     }
 
-    /// One block of columns of [`super::linear`].
+    /// One block of columns of `Linear::apply`.
     ///
     /// # Safety
     /// As for [`Shared::product`], for the columns `columns` of `out`.
