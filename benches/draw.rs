@@ -1,6 +1,8 @@
 //! Time to draw a 200×60 frame of each screen on generated data, to answer a key, and of the text and patch work
 //! behind them. Run with `cargo bench --bench draw`; the budget of a frame is 8 ms.
 
+#![expect(clippy::unwrap_used, reason = "a bench that cannot be set up has nothing to measure")]
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -2,12 +2,12 @@
 
 use anyhow::{Context, bail};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use super::args::InspectArgs;
 use super::out::{Out, reward};
 use super::{Verdict, load};
 use crate::critic::{Critic, CriticInput};
+use crate::patch;
 use crate::trajectory::SharedTrajectory;
 
 #[derive(Debug, Serialize)]
@@ -80,11 +80,10 @@ fn end_of(action: usize, input: &CriticInput, n_actions: usize) -> anyhow::Resul
 fn line<'a>(critic: &'a dyn Critic, input: &'a CriticInput, text: &str) -> InputLine<'a> {
     let info = critic.info();
     let position = |&(action, token_index, byte): &(usize, usize, usize)| PositionLine { action, token_index, byte };
-    let sha256 = Sha256::digest(text.as_bytes());
     InputLine {
         profile: &info.profile,
         texts: info.wording.describe(),
-        text_sha256: sha256.iter().map(|b| format!("{b:02x}")).collect(),
+        text_sha256: patch::sha256(text),
         chars: text.chars().count(),
         tokens: input.tokens,
         positions: input.positions.iter().filter(|p| p.2 <= text.len()).map(position).collect(),

@@ -1,4 +1,4 @@
-//! The command line: what was typed ([`args`]), what it means, and the commands.
+//! The command line: what was typed (`args`), what it means, and the commands.
 //!
 //! stdout holds data, stderr remarks and (only on a terminal) progress. Exit codes: 0 all well, 1 there are
 //! findings (something could not be read or scored), 2 the command could not do its work.

@@ -165,7 +165,7 @@ fn diagnostics<'a>(
     match result {
         None => {}
         Some(Err(ScoreError::NoActions)) => {
-            add(Severity::Info, "critic.no-actions", &ScoreError::NoActions.to_string())
+            add(Severity::Info, "critic.no-actions", &ScoreError::NoActions.to_string());
         }
         Some(Err(error)) => add(Severity::Error, "critic.failed", &error.to_string()),
         Some(Ok(scores)) => {

@@ -1,6 +1,6 @@
 //! Bytes to trajectories: one table of formats, detection by content, tolerant decoders.
 //!
-//! [`load`] walks the paths given, recognises each file by what is in it ([`FORMATS`]), decodes in parallel and
+//! [`load()`] walks the paths given, recognises each file by what is in it ([`FORMATS`]), decodes in parallel and
 //! returns a [`Dataset`](crate::trajectory::Dataset) in order of the paths. A file that is not understood is listed
 //! with the reason. Adding a format is one module with a `sniff` and a `decode` function, and one row in the table.
 #![cfg_attr(not(test), warn(clippy::indexing_slicing, clippy::string_slice))]

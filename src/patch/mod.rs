@@ -1,6 +1,6 @@
 //! Candidate patches: read whatever an agent submitted, compare candidates, name what is odd about them.
 //!
-//! [`parse`] never fails: it returns the files and hunks it could read, the text it could not, and notes with line
+//! [`parse()`] never fails: it returns the files and hunks it could read, the text it could not, and notes with line
 //! numbers. All texts are original; they go through `crate::text` where they enter a screen.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing, clippy::string_slice))]

@@ -1,7 +1,7 @@
 //! Everything about hostile text and columns: what a screen may show of bytes that an agent, a tool or a repository
 //! wrote. No terminal library in here; styles are this module's own.
 //!
-//! Foreign text is made safe once, where it enters the screen, by [`sanitize`], [`one_line`] or [`ansi_spans`]. The
+//! Foreign text is made safe once, where it enters the screen, by [`sanitize()`], [`one_line`] or [`ansi_spans`]. The
 //! critic and the exporter never get the result: they work on the original bytes.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing, clippy::string_slice))]

@@ -78,7 +78,7 @@ impl StyledLine {
         }
     }
 
-    /// The pieces of `range` (bytes; one row of [`super::wrap`], say) in order, each of one style. Together they are
+    /// The pieces of `range` (bytes; one row of [`super::wrap()`], say) in order, each of one style. Together they are
     /// exactly that part of the text. A range that is not on character boundaries gives nothing.
     pub fn pieces(&self, range: Range<usize>) -> Vec<(&str, Style)> {
         let end = range.end.min(self.text.len());
