@@ -1,5 +1,7 @@
 //! The binary as a user meets it: exit codes, what goes to stdout and what to stderr, files never lost.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 

@@ -1,6 +1,8 @@
 //! The real program in a real pseudo-terminal: it starts, draws, and gives the terminal back however it ends.
 //!
 //! Tests wait for named conditions, never for a time. Linux only: elsewhere pseudo-terminals differ too much.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 #![cfg(target_os = "linux")]
 
 use std::io::{Read as _, Write};
@@ -12,7 +14,7 @@ use std::time::{Duration, Instant};
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 
 /// Generous: a debug build on a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 const RUN: &str = r#"[{"role":"user","content":"fix the lid"},
     {"role":"assistant","content":"looking at the jar"},{"role":"user","content":"ok"},
