@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use crate::critic::Drop;
-use crate::trajectory::IssueId;
+use crate::trajectory::{IssueId, Outcome};
 
-use super::data::{Data, IssueEntry};
+use super::data::{Data, IssueEntry, outcome_word};
 use super::effect::Effect;
 use super::prompt::{Line, Prompt, Purpose};
 use super::scores::ScoreBook;
@@ -104,7 +104,7 @@ impl Board {
     /// Makes the rows anew and keeps the selection on `keep`, or near where it was if that is gone.
     pub fn refresh(&mut self, data: &Data, scores: &ScoreBook, keep: Option<BoardRow>) {
         let words: Vec<String> = self.filter.to_lowercase().split_whitespace().map(str::to_owned).collect();
-        let wanted = |e: &IssueEntry| words.iter().all(|w| e.haystack.contains(w.as_str()));
+        let wanted = |e: &IssueEntry| words.iter().all(|w| matches_word(&e.haystack, w));
         let mut order: Vec<usize> = (0..data.issues.len()).filter(|&i| wanted(&data.issues[i])).collect();
         order.sort_by(|&a, &b| self.compare(&data.issues[a], &data.issues[b], scores));
         self.rows.clear();
@@ -148,6 +148,13 @@ impl Board {
         };
         by.then(name)
     }
+}
+
+/// Does an issue contain a word? Anywhere in a word of its own, but outcomes only as a whole: "resolved" is not meant
+/// to find what is unresolved.
+fn matches_word(haystack: &str, word: &str) -> bool {
+    let outcomes = [Outcome::Resolved, Outcome::Unresolved, Outcome::Unknown].map(outcome_word);
+    if outcomes.contains(&word) { haystack.lines().any(|line| line == word) } else { haystack.contains(word) }
 }
 
 /// The attempt with the highest score, the earlier of equals, and its score.
@@ -244,5 +251,139 @@ fn fold(state: &mut State, wanted: Option<bool>) {
     } else {
         state.board.unfolded.remove(&id);
         state.board.refresh(&state.data, &state.scores, Some(BoardRow::Issue(row.issue())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::app::facts::Badge;
+    use crate::critic::{ActionScore, Scores};
+    use crate::trajectory::{Role, Source, Step, Trajectory, Usage};
+
+    struct Run(&'static str, &'static str, Option<f64>, Outcome, &'static [f64]);
+
+    fn load(runs: &[Run]) -> (Data, ScoreBook) {
+        let mut data = Data::default();
+        let mut scores = ScoreBook::default();
+        scores.clear(0.1);
+        for Run(instance, name, cost, outcome, rewards) in runs {
+            let trajectory = Trajectory {
+                source: Source { path: format!("{name}/{instance}.traj").into(), ..Source::default() },
+                instance_id: Some((*instance).to_owned()),
+                outcome: *outcome,
+                usage: Usage { cost: *cost, ..Usage::default() },
+                steps: rewards.iter().map(|_| Step::new(Role::Assistant, "x")).collect(),
+                ..Trajectory::default()
+            };
+            let key = trajectory.key();
+            data.dataset.trajectories.push(Arc::new(trajectory));
+            scores.ask(key.clone(), rewards.len());
+            let score = |(action, r): (usize, &f64)| ActionScore {
+                action,
+                reward: Some(*r),
+                token_index: None,
+                after_cut: false,
+            };
+            let actions: Vec<ActionScore> = rewards.iter().enumerate().map(score).collect();
+            let score = rewards.last().copied();
+            scores.done(&key, Box::new(Scores { actions, score, ..Scores::default() }));
+        }
+        data.rejoin();
+        (data, scores)
+    }
+
+    fn three() -> (Data, ScoreBook) {
+        load(&[
+            Run("b", "r1", Some(3.0), Outcome::Resolved, &[0.9, 0.2]),
+            Run("b", "r2", Some(1.0), Outcome::Unresolved, &[0.1, 0.3]),
+            Run("a", "r1", None, Outcome::Unknown, &[0.1, 0.9]),
+            Run("c", "r1", Some(9.0), Outcome::Resolved, &[]),
+        ])
+    }
+
+    fn names(board: &Board, data: &Data) -> String {
+        board.issues().into_iter().map(|i| data.issues[i].name.as_str()).collect()
+    }
+
+    #[test]
+    fn every_column_sorts_both_ways_with_unknown_last() {
+        let (data, scores) = three();
+        let expected = [
+            (SortKey::Name, "abc", "cba"),
+            (SortKey::Attempts, "bac", "acb"),
+            (SortKey::Resolved, "cba", "bca"),
+            (SortKey::Best, "abc", "bac"),
+            (SortKey::Drop, "bac", "bac"),
+            (SortKey::Cost, "cba", "bca"),
+        ];
+        assert_eq!(expected.map(|(key, ..)| key), SortKey::ALL);
+        for (sort, forward, backward) in expected {
+            for (reverse, wanted) in [(false, forward), (true, backward)] {
+                let mut board = Board { sort, reverse, ..Board::default() };
+                board.refresh(&data, &scores, None);
+                assert_eq!(names(&board, &data), wanted, "{sort:?}, reverse {reverse}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_selection_stays_with_its_issue_when_rows_move() {
+        let (data, scores) = three();
+        let mut board = Board::default();
+        board.refresh(&data, &scores, None);
+        board.selected = 1;
+        let keep = board.row();
+        board.sort = SortKey::Cost;
+        board.refresh(&data, &scores, keep);
+        assert_eq!(board.row(), keep);
+        board.filter = "unknown".to_owned();
+        board.refresh(&data, &scores, keep);
+        assert_eq!(names(&board, &data), "a");
+        assert_eq!(board.selected, 0, "what is filtered out cannot stay selected");
+    }
+
+    #[test]
+    fn outcomes_are_filtered_by_as_whole_words() {
+        let (data, scores) = three();
+        for (filter, wanted) in [("resolved", "bc"), ("unresolved", "b"), ("no-pat", "abc"), ("R2 unresolved", "b")] {
+            let mut board = Board { filter: filter.to_owned(), ..Board::default() };
+            board.refresh(&data, &scores, None);
+            assert_eq!(names(&board, &data), wanted, "{filter}");
+        }
+    }
+
+    #[test]
+    fn unfolded_issues_show_their_attempts_and_a_folded_one_takes_the_selection() {
+        let (data, scores) = three();
+        let mut board = Board::default();
+        board.unfolded.insert(data.issues[1].issue.id.clone());
+        board.refresh(&data, &scores, None);
+        assert_eq!(board.rows.len(), 5);
+        assert_eq!(board.rows[2], BoardRow::Attempt(1, 0));
+        board.selected = 3;
+        let keep = board.row();
+        board.unfolded.clear();
+        board.refresh(&data, &scores, keep);
+        assert_eq!(board.row(), Some(BoardRow::Issue(1)));
+    }
+
+    #[test]
+    fn the_best_attempt_is_opened_and_the_first_one_while_nothing_is_scored() {
+        let (data, scores) = three();
+        assert_eq!(attempt_to_open(&data.issues[1], &scores), 1, "0.3 is more than 0.2");
+        assert_eq!(attempt_to_open(&data.issues[1], &ScoreBook::default()), 0);
+        assert_eq!(scored(&data.issues[1], &scores), 2);
+        assert_eq!(best_score(&data.issues[2], &scores), None);
+        assert_eq!(largest_drop(&data.issues[1], &scores).map(|d| d.action), Some(1));
+    }
+
+    #[test]
+    fn an_issues_badges_count_its_attempts() {
+        let (data, scores) = three();
+        assert_eq!(data.issues[1].badges(&scores), [(Badge::NoPatch, 2)]);
+        assert_eq!(data.issues[0].badges(&scores), [(Badge::NoPatch, 1)]);
     }
 }

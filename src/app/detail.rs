@@ -302,3 +302,131 @@ fn about(doc: &mut Doc, trajectory: &Trajectory) {
 fn path_text(path: &std::path::Path) -> String {
     text::one_line(&path.display().to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::outline::Outline;
+    use crate::critic::{ActionScore, Cut};
+    use crate::trajectory::ToolCall;
+
+    fn call(name: &str, arguments: &str) -> ToolCall {
+        ToolCall { id: String::new(), name: name.to_owned(), arguments: arguments.to_owned() }
+    }
+
+    fn lines(doc: &Doc) -> Vec<&str> {
+        doc.lines.iter().map(|l| l.text.as_str()).collect()
+    }
+
+    #[test]
+    fn an_action_reads_in_the_order_it_was_written() {
+        let mut step = Step::new(Role::Assistant, "I will look.");
+        step.reasoning = Some("Where is it?".to_owned());
+        step.calls = vec![call("bash", r#"{"command": "ls", "timeout": 5}"#)];
+        let doc = action(&step);
+        let expected = [
+            "reasoning (kept apart from the message)",
+            "Where is it?",
+            "message",
+            "I will look.",
+            "call bash",
+            "command: ls",
+            "timeout: 5",
+        ];
+        assert_eq!(lines(&doc), expected);
+        assert_eq!(doc.lines[1].tone, Tone::Thought);
+        assert_eq!(doc.lines[5].tone, Tone::Command);
+    }
+
+    #[test]
+    fn a_value_of_several_lines_keeps_its_lines() {
+        let mut step = Step::new(Role::Assistant, "");
+        step.calls = vec![call("edit", "{\"new\": \"if x:\\n    y\\n\"}")];
+        assert_eq!(lines(&action(&step)), ["call edit", "new:", "if x:", "    y"]);
+    }
+
+    #[test]
+    fn arguments_that_are_not_json_are_shown_as_written_and_marked() {
+        let mut step = Step::new(Role::Assistant, "");
+        step.calls = vec![call("bash", "{ls"), call("think", ""), call("odd", "[1]")];
+        let doc = action(&step);
+        assert!(doc.lines.iter().any(|l| l.tone == Tone::Error && l.text.contains("not JSON")));
+        assert!(lines(&doc).contains(&"{ls"));
+        assert!(lines(&doc).contains(&"no arguments"));
+        assert!(lines(&doc).contains(&"[1]"));
+    }
+
+    #[test]
+    fn thought_and_command_given_apart_are_not_shown_twice() {
+        let mut step = Step::new(Role::Assistant, "Look.\n```\nls\n```");
+        step.thought = Some("Look.".to_owned());
+        step.action = Some("ls".to_owned());
+        assert_eq!(lines(&action(&step)), ["thought", "Look.", "command", "ls"]);
+        step.thought = None;
+        assert!(lines(&action(&step)).contains(&"Look."), "what was not given apart stays");
+    }
+
+    #[test]
+    fn an_observation_says_whose_it_is_and_how_it_ended() {
+        let mut failed = Step::new(Role::Tool, "boom");
+        failed.tool_name = Some("bash".to_owned());
+        failed.exit_code = Some(2);
+        failed.is_error = Some(true);
+        let turn = Step::new(Role::Assistant, "x");
+        let steps = vec![turn, failed, Step::new(Role::Meta, ""), Step::new(Role::User, "go on")];
+        let trajectory = Trajectory { steps, ..Trajectory::default() };
+        let outline = Outline::of(&trajectory, &[]);
+        let doc = observation(&trajectory, &outline.rows[0]);
+        assert_eq!(doc.lines[0].text, "tool bash · exit code 2 · error");
+        assert_eq!(doc.lines[0].tone, Tone::Error);
+        assert!(lines(&doc).contains(&"note of the harness (the model did not see it)"));
+        assert!(lines(&doc).contains(&"empty"));
+        assert!(lines(&doc).contains(&"go on"));
+    }
+
+    fn read() -> CriticInput {
+        let text = "task<|a|>one<|a|>\ntwo<|a|>\nrest".to_owned();
+        let at = |nth: usize| text.match_indices("<|a|>").nth(nth).map(|(i, m)| i + m.len()).unwrap();
+        let positions = vec![(0, 11, at(0)), (1, 22, at(1)), (2, 33, at(2))];
+        CriticInput { positions, tokens: 40, text, ..CriticInput::default() }
+    }
+
+    #[test]
+    fn the_input_is_whole_and_every_value_stands_behind_its_token() {
+        let mut input_read = read();
+        input_read.cut = Some(Cut { note: "oldest left out".to_owned(), ..Cut::default() });
+        input_read.warnings = vec!["no tools in the file".to_owned()];
+        let actions = [Some(0.5), None, Some(0.25)];
+        let score = |(action, reward)| ActionScore { action, reward, token_index: None, after_cut: false };
+        let scoring = Scoring { actions: actions.into_iter().enumerate().map(score).collect(), ..Scoring::default() };
+        let (doc, place) = input(&input_read, Some(&scoring), 1);
+        let expected = [
+            "40 tokens; this is every byte the critic got",
+            "cut: oldest left out",
+            "no tools in the file",
+            "task<|a|>",
+            "◀ value of action 1 read at token 11: 0.5000",
+            "one<|a|>",
+            "◀◀ value of action 2 read at token 22: -",
+            "two<|a|>",
+            "◀ value of action 3 read at token 33: 0.2500",
+            "rest",
+        ];
+        assert_eq!(lines(&doc), expected);
+        assert_eq!(place.line, 6);
+    }
+
+    #[test]
+    fn control_characters_of_the_input_are_seen() {
+        assert_eq!(visible("a\tb\u{1b}[1m\u{7f}\n"), "a␉b␛[1m␡\n");
+    }
+
+    #[test]
+    fn tabs_go_round_and_have_two_titles_each() {
+        assert_eq!(Tab::Run.step(1), Tab::Action);
+        assert_eq!(Tab::Action.step(-1), Tab::Run);
+        for tab in Tab::ALL {
+            assert!(tab.short_title().len() <= tab.title().len());
+        }
+    }
+}

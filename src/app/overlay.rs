@@ -143,3 +143,50 @@ fn files(state: &State) -> Vec<OverlayRow> {
     }
     rows
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::{Keymap, ThemeName};
+
+    fn state() -> State {
+        State::new(Keymap::builtin().unwrap(), ThemeName::Dark, false)
+    }
+
+    #[test]
+    fn nothing_is_cut_off_in_a_narrow_overlay() {
+        let state = state();
+        for width in [12, 30, 60, 100] {
+            let laid_out = lines(&state, OverlayKind::Help, width);
+            let words: String = laid_out.rows.iter().map(|r| r.right.as_str()).collect();
+            for (_, meaning) in signs(View::Board) {
+                assert!(words.contains(meaning), "{meaning:?} at {width}");
+            }
+            let room = width - laid_out.left;
+            let fits = |r: &OverlayRow| r.right.is_empty() || text::display_width(r.right.trim_end()) <= room;
+            assert!(laid_out.rows.iter().all(fits), "at {width}");
+        }
+    }
+
+    #[test]
+    fn every_screen_explains_its_signs() {
+        for view in View::ALL {
+            assert!(!signs(view).is_empty());
+        }
+    }
+
+    #[test]
+    fn the_files_head_counts_what_was_not_understood() {
+        let mut state = state();
+        state.data.dataset.files.push(crate::trajectory::FileReport {
+            path: "a.bin".into(),
+            format: None,
+            reason: "binary; give trajectory files".to_owned(),
+            trajectories: 0,
+            diagnostics: Vec::new(),
+        });
+        let rows = lines(&state, OverlayKind::Files, 80).rows;
+        assert_eq!(rows[0].left, "1 files, 0 trajectories, 1 files not understood");
+        assert_eq!((rows[1].left.as_str(), rows[1].tone), ("a.bin", Tone::Error));
+    }
+}

@@ -76,6 +76,37 @@ pub enum Command {
     Formats(ListArgs),
     /// Check this machine: devices, instruction sets, the engine against a second implementation.
     Doctor(ListArgs),
+    /// Draw a screen as SVG, as it is after some keys (how the README's pictures are made).
+    #[command(hide = true)]
+    Picture(PictureArgs),
+}
+
+/// `trajscope picture`
+#[derive(Debug, ClapArgs)]
+pub struct PictureArgs {
+    /// Files and folders.
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Keys to press when everything is read and scored, named as in the key map and parted by blanks.
+    #[arg(long, default_value = "", value_name = "KEYS")]
+    pub keys: String,
+    /// Columns and rows.
+    #[arg(long, default_value = "120x36", value_name = "WxH", value_parser = size)]
+    pub size: (u16, u16),
+    /// Colours for a light ground.
+    #[arg(long)]
+    pub light: bool,
+    /// The critic.
+    #[command(flatten)]
+    pub critic: CriticArgs,
+}
+
+/// `120x36`
+fn size(text: &str) -> Result<(u16, u16), String> {
+    let parts = text.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+    parts.filter(|(w, h)| (1..=500).contains(w) && (1..=500).contains(h)).ok_or_else(|| {
+        format!("{text:?} is not a size: expected columns x rows, each from 1 to 500, for example 120x36")
+    })
 }
 
 /// `trajscope score`

@@ -11,6 +11,7 @@ mod lists;
 mod load;
 mod open;
 mod out;
+mod picture;
 mod rank;
 mod score;
 
@@ -71,5 +72,6 @@ fn run(args: Args, out: &mut Out) -> anyhow::Result<Verdict> {
         Some(Command::Critics(a)) => lists::critics(&a, out),
         Some(Command::Formats(a)) => lists::formats(&a, out),
         Some(Command::Doctor(a)) => doctor::run(&a, out),
+        Some(Command::Picture(a)) => picture::run(&a, out),
     }
 }

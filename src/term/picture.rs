@@ -8,7 +8,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use tokio::sync::mpsc::{self, Receiver};
 
-use crate::app::{KeyInput, Msg, State, update};
+use crate::app::{CriticState, KeyInput, Msg, State, update};
 use crate::ui;
 
 use super::workers::Workers;
@@ -22,7 +22,7 @@ const SILENCE: Duration = Duration::from_millis(1500);
 /// blanks) and gives the screen as SVG.
 ///
 /// # Errors
-/// A key that is none, or a system that gives no threads.
+/// A key that is none, a critic that cannot be opened, or a system that gives no threads.
 pub fn picture(options: OpenOptions, keys: &str, size: (u16, u16)) -> anyhow::Result<String> {
     let pressed: Result<Vec<KeyInput>, String> = keys.split_whitespace().map(str::parse).collect();
     let pressed = pressed.map_err(anyhow::Error::msg)?;
@@ -43,12 +43,16 @@ pub fn picture(options: OpenOptions, keys: &str, size: (u16, u16)) -> anyhow::Re
         {
             take(&mut app, message);
         }
+        if let CriticState::Failed(why) = &app.critic {
+            anyhow::bail!("the critic cannot be used: {why}");
+        }
         app.message = None;
         for key in pressed {
             take(&mut app, Msg::Key(key));
             settle(&mut app, &mut messages, &mut take).await;
         }
-    });
+        Ok(())
+    })?;
     let mut buffer = Buffer::empty(Rect::new(0, 0, size.0, size.1));
     ui::render(&mut buffer, &app);
     Ok(ui::svg::render(&buffer))
@@ -92,5 +96,8 @@ mod tests {
         assert!(svg.contains("looking") && svg.contains("0.25"), "{svg}");
         let error = picture(options(None), "hyper-x", (80, 24)).unwrap_err().to_string();
         assert!(error.contains("hyper-x"), "{error}");
+        let broken: OpenCritic = Box::new(|| Err("config.json: no such file".to_owned()));
+        let error = picture(options(Some(broken)), "", (80, 24)).unwrap_err().to_string();
+        assert!(error.contains("config.json: no such file"), "{error}");
     }
 }

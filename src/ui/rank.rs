@@ -204,10 +204,10 @@ fn worth_lines(state: &State) -> Vec<(String, Role)> {
     lines.push((format!(" share resolved, over {} of {all} issues ", manual.issues), Role::Title));
     let mut left_out = Vec::new();
     if manual.unlabelled > 0 {
-        left_out.push(format!("{} lack labels", manual.unlabelled));
+        left_out.push(format!("{} unlabelled", manual.unlabelled));
     }
     if manual.unranked > 0 {
-        left_out.push(format!("{} have no choice yet", manual.unranked));
+        left_out.push(format!("{} undecided", manual.unranked));
     }
     if manual.issues == 0 || worth.decided == 0 {
         lines.push((left_out.join(", "), Role::Notice));

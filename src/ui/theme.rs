@@ -200,7 +200,7 @@ impl Theme {
     /// The colour of a syntax class; the ground is left as the diff has it.
     pub fn syntax(self, class: SynClass) -> Style {
         match class {
-            SynClass::Comment => self.fg((245, 240)).add_modifier(Modifier::ITALIC),
+            SynClass::Comment => self.fg((249, 240)).add_modifier(Modifier::ITALIC),
             SynClass::String => self.fg((150, 22)),
             SynClass::Constant => self.fg((216, 88)),
             SynClass::Keyword => self.fg((176, 90)),

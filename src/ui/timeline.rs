@@ -97,7 +97,7 @@ fn draw_reward(canvas: &mut Canvas, area: Area, state: &State) {
     canvas.put_cut(area, (x, 0), area.w.saturating_sub(x), &words, canvas.theme.role(role));
     let x = x + text::display_width(&words) as u16 + 1;
     if reward.is_some() {
-        let when = "· read after this turn, before its observation";
+        let when = "· read before the observation came";
         canvas.put_cut(area, (x, 0), area.w.saturating_sub(x), when, canvas.theme.role(Role::Dim));
     }
 }

@@ -71,7 +71,7 @@ fn the_worth_of_both_orders_is_counted_over_labelled_issues_only() {
     let worth = &state.ranking.worth;
     assert_eq!((worth.critic.best_at_1, worth.manual.best_at_1), (Some(0.0), Some(1.0)));
     let shown = text(&render(&state, SIZE));
-    assert!(shown.contains("over 1 of 2 issues") && shown.contains("1 lack labels"), "{shown}");
+    assert!(shown.contains("over 1 of 2 issues") && shown.contains("1 unlabelled"), "{shown}");
 }
 
 #[test]

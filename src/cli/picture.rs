@@ -1,0 +1,30 @@
+//! `trajscope picture`: a screen of the application as SVG on stdout.
+
+use super::args::PictureArgs;
+use super::out::Out;
+use super::{Verdict, load};
+use crate::app::{Keymap, ThemeName};
+use crate::engine;
+use crate::term::{self, OpenCritic, OpenOptions};
+
+/// Reads and scores everything, presses the keys, draws.
+pub fn run(args: &PictureArgs, out: &mut Out) -> anyhow::Result<Verdict> {
+    load::must_exist(&args.paths)?;
+    let critic = load::spec(&args.critic)?.map(|(spec, options)| -> OpenCritic {
+        Box::new(move || engine::open(&spec, &options).map_err(|e| e.to_string()))
+    });
+    let options = OpenOptions {
+        paths: args.paths.clone(),
+        critic,
+        theme: if args.light { ThemeName::Light } else { ThemeName::Dark },
+        no_color: false,
+        // A person's own keys would make the same command draw another picture.
+        keymap: Keymap::builtin().map_err(anyhow::Error::msg)?,
+        notes: Vec::new(),
+        log: None,
+        debug_panic: false,
+    };
+    let svg = term::picture(options, &args.keys, args.size)?;
+    out.bytes(svg.as_bytes())?;
+    Ok(Verdict::Clean)
+}
