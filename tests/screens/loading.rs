@@ -10,6 +10,7 @@ use trajscope::trajectory::{Dataset, FileReport, Prediction};
 use super::fixture::{FIX, answer_to, critic, dataset, loaded, run};
 use super::shot::{press, render, text};
 
+#[expect(clippy::unnecessary_box_returns, reason = "messages carry boxes")]
 fn file(name: &str, instance: &str) -> Box<Dataset> {
     let trajectory = run(name, instance, Some(FIX), 8);
     let report = FileReport {
