@@ -112,6 +112,7 @@ actions! {
     Filter, Board, "filter", "show only issues that contain these words", "filter";
     Fold, Board, "fold", "show or hide the attempts of an issue", "attempts";
     FoldAll, Board, "fold-all", "show or hide the attempts of all issues", "";
+    PatchesOnly, Board, "patches-only", "show or hide issues with candidate patches but no run", "";
     BoardCompare, Board, "compare", "compare the candidates of the issue", "compare";
     BoardRank, Board, "rank", "rank the attempts at the issue", "rank";
     BoardExport, Board, "export", "export the chosen patch of every issue as predictions", "";

@@ -91,6 +91,8 @@ pub struct Board {
     pub filter: String,
     /// Issues whose attempts are shown.
     pub unfolded: HashSet<IssueId>,
+    /// Issues without a run (only predictions) are shown too, although others have runs.
+    pub patches_only: bool,
     /// A person has been here: from now on the selection stays on its issue when more come in.
     pub touched: bool,
 }
@@ -104,7 +106,9 @@ impl Board {
     /// Makes the rows anew and keeps the selection on `keep`, or near where it was if that is gone.
     pub fn refresh(&mut self, data: &Data, scores: &ScoreBook, keep: Option<BoardRow>) {
         let words: Vec<String> = self.filter.to_lowercase().split_whitespace().map(str::to_owned).collect();
-        let wanted = |e: &IssueEntry| words.iter().all(|w| matches_word(&e.haystack, w));
+        // A predictions file often covers a whole benchmark; next to real runs its other issues are in the way.
+        let all = self.patches_only || !data.issues.iter().any(IssueEntry::has_run);
+        let wanted = |e: &IssueEntry| (all || e.has_run()) && words.iter().all(|w| matches_word(&e.haystack, w));
         let mut order: Vec<usize> = (0..data.issues.len()).filter(|&i| wanted(&data.issues[i])).collect();
         order.sort_by(|&a, &b| self.compare(&data.issues[a], &data.issues[b], scores));
         self.rows.clear();
@@ -214,6 +218,16 @@ pub(super) fn handle(state: &mut State, action: Action) -> Option<Vec<Effect>> {
         Action::Left => fold(state, Some(false)),
         Action::Right => fold(state, Some(true)),
         Action::Fold => fold(state, None),
+        Action::PatchesOnly => {
+            state.board.patches_only = !state.board.patches_only;
+            let hidden = state.data.patches_only();
+            state.say(match (state.board.patches_only, hidden) {
+                (_, 0) => "every issue has a run".to_owned(),
+                (true, n) => format!("{n} issues without a run are shown"),
+                (false, n) => format!("{n} issues without a run are hidden"),
+            });
+            refresh(state);
+        }
         Action::FoldAll => {
             let all = state.board.unfolded.is_empty();
             let ids = state.data.issues.iter().map(|e| e.issue.id.clone());

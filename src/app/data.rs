@@ -77,6 +77,11 @@ impl IssueEntry {
         self.issue.attempts.get(attempt)?.trajectory.as_ref()
     }
 
+    /// Is there a trajectory among the attempts, and not only a candidate patch?
+    pub fn has_run(&self) -> bool {
+        self.issue.attempts.iter().any(|a| a.trajectory.is_some())
+    }
+
     /// Sum of the known costs, and for how many attempts the cost is unknown.
     pub fn cost(&self) -> (Option<f64>, usize) {
         let known: Vec<f64> = self.attempts.iter().filter_map(|a| a.facts.cost).collect();
@@ -128,10 +133,11 @@ impl Data {
         self.issues = issues.into_iter().map(|issue| self.entry(issue, &old)).collect();
     }
 
-    /// Files that were not understood, then those with remarks, then the rest; each in the order of reading.
+    /// Files that were not understood, then those with remarks, then the rest, then what is no data at all; each in the order of reading.
     pub fn files(&self) -> Vec<&FileReport> {
         let mut files: Vec<&FileReport> = self.dataset.files.iter().collect();
         files.sort_by_key(|f| match (f.format.is_none(), f.diagnostics.is_empty()) {
+            (true, _) if f.foreign => 3,
             (true, _) => 0,
             (false, false) => 1,
             (false, true) => 2,
@@ -139,9 +145,15 @@ impl Data {
         files
     }
 
-    /// Files that were not understood.
+    /// Files that look like data and were not understood.
     pub fn not_understood(&self) -> usize {
-        self.dataset.files.iter().filter(|f| f.format.is_none()).count()
+        self.dataset.files.iter().filter(|f| f.format.is_none() && !f.foreign).count()
+    }
+
+    /// Issues that the Board hides unless asked: they have candidate patches and no run, while others have runs.
+    pub fn patches_only(&self) -> usize {
+        let without = self.issues.iter().filter(|e| !e.has_run()).count();
+        if without == self.issues.len() { 0 } else { without }
     }
 
     /// Number of an issue.

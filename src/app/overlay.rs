@@ -130,6 +130,7 @@ fn files(state: &State) -> Vec<OverlayRow> {
         let path = text::one_line(&file.path.display().to_string());
         let reason = text::one_line(&file.reason);
         match file.format {
+            None if file.foreign => rows.push(row(Tone::Plain, path, reason)),
             None => rows.push(row(Tone::Error, path, reason)),
             Some(format) => rows.push(row(Tone::Plain, path, format!("{format}: {reason}"))),
         }
@@ -182,6 +183,7 @@ mod tests {
             path: "a.bin".into(),
             format: None,
             reason: "binary; give trajectory files".to_owned(),
+            foreign: false,
             trajectories: 0,
             diagnostics: Vec::new(),
         });

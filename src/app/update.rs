@@ -131,9 +131,21 @@ fn loaded(state: &mut State, dataset: Dataset) -> Vec<Effect> {
     let (files, strange) = (state.data.dataset.files.len(), state.data.not_understood());
     if files == 0 {
         state.complain("no file found under the paths given");
-    } else if strange > 0 {
-        let keys = state.keymap.keys(Action::Files).first().map_or_else(String::new, |k| format!(" ({k} lists them)"));
-        state.say(format!("{files} files read, {strange} not understood{keys}"));
+    } else {
+        let key = |action| state.keymap.keys(action).first().map(ToString::to_string);
+        let mut said = Vec::new();
+        if strange > 0 {
+            let keys = key(Action::Files).map_or_else(String::new, |k| format!(" ({k} lists them)"));
+            said.push(format!("{files} files read, {strange} not understood{keys}"));
+        }
+        let hidden = state.data.patches_only();
+        if hidden > 0 && !state.board.patches_only {
+            let keys = key(Action::PatchesOnly).map_or_else(String::new, |k| format!(" ({k} shows them)"));
+            said.push(format!("{hidden} issues have candidate patches but no run{keys}"));
+        }
+        if !said.is_empty() {
+            state.say(said.join(" · "));
+        }
     }
     effects
 }

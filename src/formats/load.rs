@@ -41,10 +41,11 @@ pub fn load(paths: &[PathBuf], on_file: &(dyn Fn(LoadedFile) + Sync)) -> Dataset
     let found = walk(paths);
     let tasks = TaskCache::default();
     let read = |found: &Found| {
-        let file = match found {
+        let mut file = match found {
             Found::File(path) => load_file(path, &tasks),
             Found::Unreadable(path, reason) => refused(path, reason.clone()),
         };
+        file.report.foreign &= !paths.contains(&file.report.path);
         on_file(file.clone());
         file
     };
@@ -105,8 +106,22 @@ fn load_file(path: &Path, tasks: &TaskCache) -> LoadedFile {
 }
 
 fn refused(path: &Path, reason: String) -> LoadedFile {
-    let report = FileReport { path: path.to_owned(), format: None, reason, trajectories: 0, diagnostics: Vec::new() };
+    let report = FileReport {
+        path: path.to_owned(),
+        format: None,
+        reason,
+        foreign: false,
+        trajectories: 0,
+        diagnostics: Vec::new(),
+    };
     LoadedFile { report, trajectories: Vec::new(), predictions: Vec::new(), reports: Vec::new() }
+}
+
+/// Plain text or empty, and not called JSON: nobody meant it as data.
+fn is_foreign(path: &Path, content: &bytes::Content) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let called_data = ["json", "jsonl", "traj", "pred", "eval"].iter().any(|e| name.ends_with(&format!(".{e}")));
+    !called_data && !content.bytes.contains(&0)
 }
 
 fn decode(path: &Path, content: &bytes::Content) -> LoadedFile {
@@ -118,7 +133,9 @@ fn decode(path: &Path, content: &bytes::Content) -> LoadedFile {
         file
     };
     if let Shape::Other(what) = &document.shape {
-        return refuse(what.clone().into_owned());
+        let mut file = refuse(what.clone().into_owned());
+        file.report.foreign = is_foreign(path, content);
+        return file;
     }
     let Some((format, found)) = matches(&sniff).into_iter().next() else {
         return refuse(match unread::name(&sniff) {
@@ -140,6 +157,7 @@ fn decode(path: &Path, content: &bytes::Content) -> LoadedFile {
         path: path.to_owned(),
         format: Some(format.id),
         reason,
+        foreign: false,
         trajectories: trajectories.len(),
         diagnostics,
     };

@@ -67,7 +67,7 @@ fn play(paths: &Path, critic: Option<OpenCritic>, person: impl FnMut(&str, &Keys
         };
         let mut events = ScriptedEvents(events);
         let run = driver.run(&mut events, &mut messages, std::future::pending());
-        tokio::time::timeout(std::time::Duration::from_secs(60), run).await.expect("it quits").unwrap();
+        tokio::time::timeout(std::time::Duration::from_mins(1), run).await.expect("it quits").unwrap();
         screen(&driver.state.session)
     })
 }

@@ -81,6 +81,7 @@ mod tests {
             path: name.into(),
             format: None,
             reason: "made up".to_owned(),
+            foreign: false,
             trajectories: 0,
             diagnostics: Vec::new(),
         };

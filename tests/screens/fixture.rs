@@ -112,6 +112,7 @@ pub fn dataset() -> Dataset {
         path: PathBuf::from(path),
         format: Some("sweagent-1"),
         reason: "has trajectory, history and info".to_owned(),
+        foreign: false,
         trajectories: n,
         diagnostics: Vec::new(),
     };
@@ -124,6 +125,7 @@ pub fn dataset() -> Dataset {
         path: PathBuf::from("runs/notes.html"),
         format: None,
         reason: "an HTML page, not JSON; give the trajectory files".to_owned(),
+        foreign: false,
         trajectories: 0,
         diagnostics: Vec::new(),
     });

@@ -17,6 +17,7 @@ fn file(name: &str, instance: &str) -> Box<Dataset> {
         path: trajectory.source.path.clone(),
         format: Some("sweagent-1"),
         reason: String::new(),
+        foreign: false,
         trajectories: 1,
         diagnostics: Vec::new(),
     };

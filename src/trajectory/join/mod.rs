@@ -157,6 +157,8 @@ pub struct FileReport {
     pub format: Option<&'static str>,
     /// Why that format, or why none: one line.
     pub reason: String,
+    /// No JSON in it at all and found in a folder, not named: a file that merely lies beside the data.
+    pub foreign: bool,
     /// Trajectories read from it.
     pub trajectories: usize,
     /// Remarks about the file as a whole (those of a trajectory are on the trajectory).
