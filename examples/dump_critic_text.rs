@@ -44,6 +44,7 @@ fn line(profile: &Profile, trajectory: &Trajectory) -> serde_json::Value {
     json!({
         "source": source,
         "agent": trajectory.agent,
+        "model": trajectory.model,
         "instance_id": trajectory.instance_id,
         "attempt": number,
         "path": trajectory.source.path.display().to_string(),

@@ -8,6 +8,7 @@ import argparse, collections, json, math, os, random, time
 
 import numpy as np
 import torch
+from torch.nn.utils import parametrize
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import Qwen2Config, Qwen2ForTokenClassification
 
@@ -24,23 +25,23 @@ def arguments():
     p.add_argument("--out", help="folder of the critic to write")
     p.add_argument("--scores", help="JSON lines of the scores of the held-out runs")
     p.add_argument("--seed", type=int, default=7)
-    p.add_argument("--epochs", type=int, default=10)
-    p.add_argument("--batch", type=int, default=16)
+    p.add_argument("--epochs", type=int, default=6)
+    p.add_argument("--batch", type=int, default=8)
     p.add_argument("--lr", type=float, default=2e-3)
     p.add_argument("--hidden", type=int, default=64)
-    p.add_argument("--layers", type=int, default=2)
+    p.add_argument("--layers", type=int, default=1)
     p.add_argument("--heads", type=int, default=4)
     p.add_argument("--ffn", type=int, default=160)
-    p.add_argument("--window", type=int, nargs=2, default=[48, 192], help="tokens of a run seen at once, from-to")
-    p.add_argument("--long", type=int, default=2, help="last epochs, which see long stretches")
+    p.add_argument("--window", type=int, nargs=2, default=[64, 192], help="tokens of a run seen at once, from-to")
+    p.add_argument("--long", type=int, default=1, help="last epochs, which see long stretches")
     p.add_argument("--long-window", type=int, default=1024)
-    p.add_argument("--tail", type=float, default=0.6, help="share of views that show the end of the run")
+    p.add_argument("--tail", type=float, default=0.7, help="share of views that show the end of the run")
     p.add_argument("--lam", type=float, default=0.9, help="lambda of TD(lambda)")
     p.add_argument("--last", type=float, default=1.0, help="weight of the last action against all others together")
-    p.add_argument("--drop-words", type=float, default=0.08)
+    p.add_argument("--drop-words", type=float, default=0.2)
     p.add_argument("--drop-patch", type=float, default=0.15)
-    p.add_argument("--average", type=float, default=0.01, help="rate of the target network's moving average")
-    p.add_argument("--decay", type=float, default=0.05)
+    p.add_argument("--average", type=float, default=0.005, help="rate of the target network's moving average")
+    p.add_argument("--decay", type=float, default=0.2)
     p.add_argument("--each", type=int, default=0, help="validate every so many epochs")
     p.add_argument("--threads", type=int, default=1)
     return p.parse_args()
@@ -67,7 +68,7 @@ class Run:
         self.ids, self.at, self.patch = np.array(ids), np.array(at), patch
         self.lines = np.array(lines)
         self.y = float(row["resolved"])
-        self.meta = {k: row[k] for k in ("source", "agent", "instance_id", "attempt", "resolved", "empty")}
+        self.meta = {k: row.get(k) for k in ("source", "agent", "model", "instance_id", "attempt", "resolved", "empty")}
         self.group = "SWE-agent/mini-swe-agent PR 814/816" if "PR 814/816" in row["source"] else row["source"]
 
 
@@ -185,7 +186,35 @@ def within(runs, scores):
     return sum(n * a for n, a in parts) / sum(n for n, _ in parts)
 
 
-def build(args, size):
+class Words(torch.nn.Module):
+    """Embeddings as a sum: a share of the field, a share that grows with the size class, a share of its own.
+
+    `edits=5-8` and `edits=9-16` so begin as neighbours, and what is learnt of one tells of the other. A plain table
+    of embeddings is what is shipped.
+    """
+
+    def __init__(self, words, own=0.4):
+        super().__init__()
+        names = sorted(words, key=words.get)
+        fields = {f: i for i, f in enumerate(dict.fromkeys(w.split("=")[0] for w in names))}
+        parts, seen = torch.zeros(len(names), 2 * len(fields)), collections.Counter()
+        for i, word in enumerate(names):
+            at = fields[word.split("=")[0]]
+            parts[i, at] = 1.0 if "=" in word else 0.0
+            parts[i, len(fields) + at] = seen[at] / 4.5 - 1.0 if "=" in word else 0.0
+            seen[at] += 1
+        alone = torch.tensor([own if "=" in w else 1.0 for w in names])
+        self.register_buffer("parts", torch.cat([parts, torch.diag(alone)], dim=1))
+
+    def forward(self, shares):
+        return self.parts @ shares
+
+    def right_inverse(self, table):
+        return torch.randn(self.parts.shape[1], table.shape[1]) * 0.3
+
+
+def build(args, words):
+    size = len(words)
     config = Qwen2Config(
         vocab_size=size, hidden_size=args.hidden, intermediate_size=args.ffn, num_hidden_layers=args.layers,
         num_attention_heads=args.heads, num_key_value_heads=args.heads // 2, max_position_embeddings=8192,
@@ -193,7 +222,7 @@ def build(args, size):
         eos_token_id=1, pad_token_id=0, tie_word_embeddings=False, use_sliding_window=False)
     config._attn_implementation = "sdpa"
     model = Qwen2ForTokenClassification(config)
-    torch.nn.init.normal_(model.model.embed_tokens.weight, std=0.3)
+    parametrize.register_parametrization(model.model.embed_tokens, "weight", Words(words))
     torch.nn.init.zeros_(model.score.weight)
     torch.nn.init.constant_(model.score.bias, 0.4)
     return model
@@ -202,12 +231,12 @@ def build(args, size):
 def train(args, runs, valid, words):
     rng = random.Random(args.seed)
     torch.manual_seed(args.seed)
-    model, target = build(args, len(words)), build(args, len(words))
+    model, target = build(args, words), build(args, words)
     target.load_state_dict(model.state_dict())
     target.eval()
     decay, plain = [], []
     for name, p in model.named_parameters():
-        (decay if p.ndim == 2 and "embed" not in name else plain).append(p)
+        (decay if p.ndim == 2 else plain).append(p)
     opt = torch.optim.AdamW([{"params": decay, "weight_decay": args.decay}, {"params": plain, "weight_decay": 0.0}],
                             lr=args.lr, betas=(0.9, 0.98))
     weight = weights(runs)
@@ -259,6 +288,7 @@ def train(args, runs, valid, words):
 
 def export(model, words, out):
     os.makedirs(out, exist_ok=True)
+    parametrize.remove_parametrizations(model.model.embed_tokens, "weight")
     model.save_pretrained(out)
     tok = Tokenizer(models.WordLevel(words, unk_token=UNKNOWN))
     tok.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -280,7 +310,8 @@ def main():
     used = [r for r in runs if folds[r.meta["instance_id"]] not in args.valid]
     print("%d runs to train on, %d held out, %d words" % (len(used), len(held), len(words)), flush=True)
     model = train(args, used, held, words)
-    print("parameters", sum(p.numel() for p in model.parameters()), flush=True)
+    print("parameters", sum(v.numel() for k, v in model.state_dict().items() if "parametriz" not in k)
+          + len(words) * args.hidden, flush=True)
     if args.scores:
         with open(args.scores, "w") as f:
             for run, values in zip(held, evaluate(model, held)):
