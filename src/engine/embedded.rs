@@ -11,17 +11,16 @@ pub(super) fn open(options: &EngineOptions) -> Result<Box<dyn Critic>, EngineErr
     use super::{Identity, Model, assemble};
     use crate::critic::Profile;
 
-    // STAND-IN until assets/critic-mini is there: random weights, whose rewards mean nothing.
-    let name = Path::new("tests/fixtures/engine/qwen2-token-1-newrope");
-    let config = include_bytes!("../../tests/fixtures/engine/qwen2-token-1-newrope/config.json");
-    let weights = include_bytes!("../../tests/fixtures/engine/qwen2-token-1-newrope/model.safetensors");
-    let tokenizer = include_bytes!("../../tests/fixtures/engine/qwen2-token-1/tokenizer.json");
+    let name = Path::new("assets/critic-mini");
+    let config = include_bytes!("../../assets/critic-mini/config.json");
+    let weights = include_bytes!("../../assets/critic-mini/model.safetensors");
+    let tokenizer = include_bytes!("../../assets/critic-mini/tokenizer.json");
     let profile = include_str!("../../assets/critic-mini/profile.toml");
     let own = || Profile::parse(profile, "embedded profile.toml").map_err(|e| EngineError::Profile(e.to_string()));
     let profile = options.profile.clone().map_or_else(own, Ok)?;
     let model = Model::from_memory(config, weights, name, options)?;
-    let identity =
-        Identity { id: "random-stand-in".into(), note: Some("random weights: means nothing".into()), path: None };
+    let note = "the small embedded critic, version 0: a weak guess from the course of events".into();
+    let identity = Identity { id: "critic-mini".into(), note: Some(note), path: None };
     assemble(model, (tokenizer, &name.join("tokenizer.json")), profile, identity, options)
 }
 
