@@ -34,9 +34,10 @@ def arguments():
     p.add_argument("--ffn", type=int, default=160)
     p.add_argument("--window", type=int, nargs=2, default=[64, 192], help="tokens of a run seen at once, from-to")
     p.add_argument("--long", type=int, default=1, help="last epochs, which see long stretches")
-    p.add_argument("--long-window", type=int, default=1024)
+    p.add_argument("--long-window", type=int, default=768)
     p.add_argument("--tail", type=float, default=0.7, help="share of views that show the end of the run")
-    p.add_argument("--lam", type=float, default=0.9, help="lambda of TD(lambda)")
+    p.add_argument("--head", type=float, default=0.15, help="share of views that show the beginning")
+    p.add_argument("--lam", type=float, default=0.5, help="lambda of TD(lambda)")
     p.add_argument("--last", type=float, default=1.0, help="weight of the last action against all others together")
     p.add_argument("--drop-words", type=float, default=0.2)
     p.add_argument("--drop-patch", type=float, default=0.15)
@@ -90,11 +91,12 @@ def sample(run, args, rng, words, window):
         at[-1] = run.patch + 1
     first, last = 0, len(ids)
     if len(ids) > window:
-        # Mostly the end of the run, sometimes any other stretch of it.
-        last = len(ids) if rng.random() < args.tail else rng.randrange(window, len(ids) + 1)
+        # Mostly the end of the run, else its beginning or any other stretch of it.
+        draw = rng.random()
+        last = len(ids) if draw < args.tail else window if draw < args.tail + args.head else rng.randrange(window, len(ids))
         first = last - window
         # Begin with a whole line.
-        later = run.lines[(run.lines >= first) & (run.lines < at[-1])]
+        later = run.lines[(run.lines >= first) & (run.lines < at[-1])] if first else []
         first = int(later[0]) if len(later) and later[0] < last else first
     seen = np.where((at >= first) & (at < last))[0]
     ids = ids[first:last].copy()

@@ -18,6 +18,8 @@ mod words;
 
 pub use words::vocabulary;
 
+use std::borrow::Cow;
+
 use call::{Call, Kind};
 use serde::{Deserialize, Serialize};
 use state::State;
@@ -86,14 +88,23 @@ fn action_line(step: &Step, state: &mut State) -> Vec<String> {
         1 => {}
         n => line.push(format!("calls={}", class(n))),
     }
-    let thought = step.thought.as_deref().unwrap_or(&step.text);
+    let spoken = spoken(step);
     // Some frameworks print their message objects: what follows the content is bookkeeping.
-    let thought = thought.split(" additional_kwargs=").next().unwrap_or(thought);
+    let thought = spoken.split(" additional_kwargs=").next().unwrap_or(&spoken);
     line.push(format!("thought={}", class(thought.split_whitespace().count() / 4)));
     line.extend(speech::speech(thought).into_iter().map(str::to_owned));
     state.act(&calls, |call| file_word(call) == Some("scratch-file"));
     state.words(&mut line);
     line
+}
+
+/// What the agent wrote around its command, whether or not the format keeps the two apart.
+fn spoken(step: &Step) -> Cow<'_, str> {
+    match (&step.thought, step.action.as_deref().map(str::trim)) {
+        (Some(thought), _) => Cow::Borrowed(thought),
+        (None, Some(action)) if !action.is_empty() => Cow::Owned(step.text.replacen(action, " ", 1)),
+        (None, _) => Cow::Borrowed(&step.text),
+    }
 }
 
 fn kind_word(kind: Kind) -> &'static str {
