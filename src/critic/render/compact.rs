@@ -73,7 +73,9 @@ fn answers(trajectory: &Trajectory, action: usize) -> Vec<&Step> {
 /// The words of an action, without its end.
 fn action_line(step: &Step, state: &mut State) -> Vec<String> {
     let mut calls = call::calls(step);
-    calls.iter_mut().for_each(|call| state.complete(call));
+    for call in &mut calls {
+        state.complete(call);
+    }
     let mut line = vec!["act".to_owned()];
     for call in calls.iter().take(3) {
         line.push(kind_word(call.kind).to_owned());

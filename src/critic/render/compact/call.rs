@@ -109,7 +109,7 @@ fn from_text(text: &str) -> Vec<Call> {
         return vec![edit];
     }
     match last_fence(text) {
-        Some((tag, body)) if matches!(tag, "" | "bash" | "sh" | "shell" | "console") => vec![command(body)],
+        Some(("" | "bash" | "sh" | "shell" | "console", body)) => vec![command(body)],
         _ => Vec::new(),
     }
 }

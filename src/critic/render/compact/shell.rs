@@ -164,7 +164,7 @@ fn part_kind(part: &str, heredoc: bool) -> Option<Kind> {
         "python" | "python3" | "python2" | "ipython" if has("pip") => Kind::Install,
         "python" | "python3" | "python2" | "ipython" | "node" | "java" | "ruby" | "go" | "cargo" | "npx" | "tsc"
         | "make" | "mvn" | "mvnw" | "gradle" | "gradlew" | "bash" | "sh" | "javac" | "bazel" | "ts-node" => Kind::Run,
-        _ if program.ends_with(".sh") || program.ends_with(".py") => Kind::Run,
+        _ if matches!(ending(program), Some("sh" | "py")) => Kind::Run,
         "echo" | "printf" | "cd" | "export" | "source" | "true" | "pwd" | "sleep" | "set" | "EOF" => return None,
         _ if heredoc => return None,
         _ => Kind::Other,
