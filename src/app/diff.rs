@@ -154,7 +154,7 @@ fn diff_line(line: &Line, digits: usize) -> DocLine {
     let number = number.map_or_else(String::new, |n| n.to_string());
     let mut text = text::sanitize_with(&line.text, TAB_WIDTH);
     if line.crlf {
-        text.push('␍');
+        text.push_str("^M");
     }
     DocLine { text, tone, gutter: format!("{number:>digits$} {sign} "), spans: Vec::new() }
 }

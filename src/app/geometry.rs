@@ -183,14 +183,15 @@ pub struct RankPanes {
 
 /// Divides Rank for so many attempts.
 pub fn rank(body: Area, attempts: usize) -> RankPanes {
-    let (left, worth) = if body.w >= 110 {
+    let (left, worth) = if body.w >= 150 {
         let (left, right) = body.split_left(body.w - 46);
         (left, right.split_left(1).1)
     } else {
         let worth_rows = match body.h {
             0..=7 => 0,
             8..=15 => 3,
-            _ => 6,
+            16..=24 => 6,
+            _ => 7,
         };
         body.split_bottom(worth_rows)
     };

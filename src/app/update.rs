@@ -143,7 +143,9 @@ fn loaded(state: &mut State, dataset: Dataset) -> Vec<Effect> {
             let keys = key(Action::PatchesOnly).map_or_else(String::new, |k| format!(" ({k} shows them)"));
             said.push(format!("{hidden} issues have candidate patches but no run{keys}"));
         }
-        if !said.is_empty() {
+        // Why there is no critic matters more; the counts also stand in the header and in the list of files.
+        let complained = state.message.as_ref().is_some_and(|m| m.error);
+        if !said.is_empty() && !complained {
             state.say(said.join(" · "));
         }
     }

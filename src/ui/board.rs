@@ -36,7 +36,7 @@ impl Columns {
         let drop = wide(66, 7);
         let cost = wide(76, 9);
         let fixed = 2 + runs + resolved + score::WIDTH + 1 + drop + cost;
-        let badges_wanted = wide(60, if width >= 110 { 40 } else { 13 });
+        let badges_wanted = wide(60, if width >= 110 { 28 } else { 13 });
         let name = width.saturating_sub(fixed + badges_wanted).min(longest_name.max(12) + 1);
         let badges = if badges_wanted == 0 { 0 } else { width.saturating_sub(fixed + name) };
         let mut x = 2;
@@ -66,8 +66,7 @@ pub fn draw(canvas: &mut Canvas, area: Area, state: &State) {
         nothing(canvas, area, state);
         return;
     }
-    let longest = state.data.issues.iter().map(|e| text::display_width(&e.name)).max().unwrap_or(0);
-    let columns = Columns::of(area.w, longest as u16);
+    let columns = Columns::of(area.w, longest_name(state) as u16);
     let (head, rows) = area.split_top(u16::from(area.h >= 3));
     draw_head(canvas, head, &columns, state);
     let scale = score::scale(state);
@@ -76,6 +75,14 @@ pub fn draw(canvas: &mut Canvas, area: Area, state: &State) {
         let line = Line { canvas, area: rows, y: y as u16, columns: &columns, state, scale: &scale };
         line.draw(*row, first + y == state.board.selected);
     }
+}
+
+/// Columns that the longest name would take: of an issue with its fold mark, or of an attempt that is shown.
+fn longest_name(state: &State) -> usize {
+    let issues = state.data.issues.iter().map(|e| text::display_width(&e.name) + 2);
+    let shown = state.data.issues.iter().filter(|e| state.board.unfolded.contains(&e.issue.id));
+    let attempts = shown.flat_map(|e| &e.attempts).map(|a| text::display_width(&a.name) + 3);
+    issues.chain(attempts).max().unwrap_or(0)
 }
 
 /// The first row shown, so that the selected one stands in the middle where there is enough on both sides.

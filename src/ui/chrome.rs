@@ -27,14 +27,14 @@ pub fn header(canvas: &mut Canvas, area: Area, state: &State) {
     } else {
         x = canvas.put(area, x, 0, &format!("{}  ", state.view.name()), current);
     }
-    let place = place(state);
+    let place = place(state, area.w >= 70);
     let room = area.w.saturating_sub(x + 1);
     let text = text::truncate_start(&place, usize::from(room));
     canvas.put_right(Area { w: area.w.saturating_sub(1), ..area }, 0, &text, bar);
 }
 
 /// What the current screen shows, in words.
-fn place(state: &State) -> String {
+fn place(state: &State, wide: bool) -> String {
     let issue = |i: usize| state.data.issues.get(i).map(|e| e.name.clone()).unwrap_or_default();
     match state.view {
         View::Board => {
@@ -42,8 +42,15 @@ fn place(state: &State) -> String {
             let all = state.data.issues.len();
             let filter = if state.board.filter.is_empty() { String::new() } else { format!(" of {all}") };
             let files = state.data.dataset.files.len();
-            let loading = if state.data.loading { format!(" · reading, {files} files so far") } else { String::new() };
-            format!("{shown}{filter} issues{loading}")
+            let rest = match (state.data.loading, state.data.not_understood()) {
+                (true, _) => format!(" · reading, {files} files so far"),
+                (false, n) if wide && n > 0 => {
+                    let plural = if n == 1 { "" } else { "s" };
+                    format!(" · {n} file{plural} not understood")
+                }
+                (false, _) => String::new(),
+            };
+            format!("{shown}{filter} issues{rest}")
         }
         View::Timeline => {
             let t = &state.timeline;

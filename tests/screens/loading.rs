@@ -136,6 +136,16 @@ fn files_not_understood_are_counted_in_a_message_and_listed_with_the_reason() {
 }
 
 #[test]
+fn why_there_is_no_critic_is_not_covered_by_the_count_of_files() {
+    let mut state = empty();
+    update(&mut state, Msg::CriticFailed("models/x: no such folder".to_owned()));
+    update(&mut state, Msg::Loaded(Box::new(dataset())));
+    let shown = text(&render(&state, (120, 24)));
+    assert!(shown.contains("models/x: no such folder"), "{shown}");
+    assert!(shown.contains("1 file not understood"), "{shown}");
+}
+
+#[test]
 fn no_files_at_all_is_said() {
     let mut state = empty();
     update(&mut state, Msg::Loaded(Box::default()));
