@@ -215,3 +215,23 @@ fn unknown_stands_last_whichever_way_numbers_are_sorted() {
     press(&mut state, "S");
     assert_eq!(first(&state), "pantry__jar-17");
 }
+
+#[test]
+fn issues_without_a_run_are_hidden_until_asked_for() {
+    let mut state = empty();
+    let mut all = file("run-1", "a");
+    let prediction = |id: &str| Arc::new(Prediction { instance_id: id.into(), ..Prediction::default() });
+    all.predictions.extend([prediction("b"), prediction("c")]);
+    update(&mut state, Msg::Loaded(all));
+    assert_eq!((state.data.issues.len(), state.board.rows.len()), (3, 1));
+    assert!(text(&render(&state, (80, 24))).contains("2 issues have candidate patches but no run (a shows them)"));
+    press(&mut state, "a");
+    assert_eq!(state.board.rows.len(), 3);
+    press(&mut state, "a");
+    assert_eq!(state.board.rows.len(), 1);
+    // Where nothing has a run there is nothing to hide.
+    let mut only = empty();
+    let predictions = vec![prediction("b"), prediction("c")];
+    update(&mut only, Msg::Loaded(Box::new(Dataset { predictions, ..Dataset::default() })));
+    assert_eq!(only.board.rows.len(), 2);
+}
