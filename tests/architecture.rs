@@ -74,7 +74,9 @@ fn code(path: &Path) -> String {
         return String::new();
     }
     let text = std::fs::read_to_string(path).unwrap();
-    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or("").to_owned();
+    let tests = ["#[cfg(test)]\nmod ", "#[cfg(test)]\npub(super) mod "];
+    let end = tests.iter().filter_map(|t| text.find(t)).min().unwrap_or(text.len());
+    let text = &text[..end];
     text.lines().map(|l| l.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
 }
 
