@@ -381,6 +381,13 @@ mod tests {
         assert!(patch.notes[0].message.contains("not understood"), "{:?}", patch.notes);
     }
 
+    #[test]
+    fn a_header_cut_before_its_path_names_no_file() {
+        // Found by proptest below.
+        let patch = parse("diff --git -- \n");
+        assert!(patch.files.iter().all(|f| !f.path().is_empty()), "{:?}", patch.files);
+    }
+
     proptest! {
         #[test]
         fn never_panics(text in "(?s).{0,200}") {

@@ -7,7 +7,7 @@
 //! known, as the OpenHands critic does. The candidate patch, which the last action submits, is described by a line in
 //! front of the last action's `<|im_end|>`.
 //!
-//! The same function makes the training text (`examples/dump_critic_text.rs`): there is no second implementation.
+//! The same function makes the training text (`assets/critic-mini/train/dump_critic_text.rs`): there is no second implementation.
 
 mod call;
 mod observe;
