@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use trajscope::formats::{FORMATS, load};
+use trajscope::formats::{formats, load};
 use trajscope::testing::shared;
 
 #[test]
@@ -25,7 +25,7 @@ fn every_trajectory_names_a_format_of_the_table() {
     let Some(shared) = shared() else { return };
     let dataset = load(&[shared.join("corpus"), shared.join("cases")], &|_| {});
     for trajectory in &dataset.trajectories {
-        assert!(FORMATS.iter().any(|f| f.id == trajectory.format), "{}", trajectory.source.path.display());
+        assert!(formats().any(|f| f.id == trajectory.format), "{}", trajectory.source.path.display());
     }
     for file in &dataset.files {
         assert!(!file.reason.is_empty() && !file.reason.contains('\n'), "{}: {}", file.path.display(), file.reason);

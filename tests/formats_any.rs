@@ -8,100 +8,102 @@ use std::sync::Mutex;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use trajscope::formats::{FORMATS, Kind, load, load_bytes, recognise};
+use trajscope::formats::{Kind, Reader, formats, load, load_bytes, recognise};
 use trajscope::trajectory::join;
 
-/// One small file of every format in the table, with its name.
-fn samples() -> Vec<(&'static str, &'static str, Vec<u8>)> {
-    let steps = json!([{"action": "ls", "observation": "x", "response": "r", "thought": "t"}]);
-    let messages = json!([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "```bash\nls\n```"}, {"role": "user", "content": "<returncode>0</returncode>"}]);
-    let event = json!({"id": 0, "source": "agent", "action": "run", "args": {"command": "ls"}});
-    let kind = json!({"kind": "ActionEvent", "source": "agent", "tool_name": "t", "tool_call_id": "c", "action": {"command": "ls"}});
-    let report = json!({"patch_successfully_applied": true, "resolved": true});
-    let all = vec![
-        (
-            "openhands-0",
-            "output.jsonl",
-            json!({"instance_id": "o__r-1", "history": [event], "test_result": {"git_patch": "P"}, "metrics": null}),
-        ),
-        ("openhands-1", "output.jsonl", json!({"instance_id": "o__r-1", "history": [kind], "test_result": {}})),
-        ("openhands-0-events", "export.json", json!([event])),
-        ("openhands-1-events", "events.json", json!([kind])),
-        (
-            "sweagent-0",
-            "o__r-1.traj",
-            json!({"trajectory": steps, "history": [], "info": {"submission": "P", "exit_status": "submitted"}}),
-        ),
-        ("sweagent-1", "o__r-1.traj", json!({"trajectory": steps, "history": [], "info": {}, "replay_config": "{}"})),
-        (
-            "mini-swe-agent-1",
-            "o__r-1.traj.json",
-            json!({"trajectory_format": "mini-swe-agent-1", "messages": messages, "info": {"submission": "P"}}),
-        ),
-        (
-            "mini-swe-agent-2",
-            "o__r-1.traj.json",
-            json!({"trajectory_format": "mini-swe-agent-1.1", "messages": messages, "info": {}}),
-        ),
-        (
-            "labelled",
-            "runs.jsonl",
-            json!({"instance_id": "o__r-1", "resolved": true, "patch": "P", "steps": [{"role": "assistant", "thought": "t", "action": "a", "observation": "o"}]}),
-        ),
-        ("tasks", "instances.jsonl", json!({"instance_id": "o__r-1", "problem_statement": "broken"})),
-        (
-            "predictions",
-            "preds.json",
-            json!({"o__r-1": {"model_name_or_path": "m", "instance_id": "o__r-1", "model_patch": "P"}}),
-        ),
-        ("report-instance", "o__r-1/report.json", json!({"o__r-1": report})),
-        (
-            "report-run",
-            "results.json",
-            json!({"resolved_ids": ["o__r-1"], "unresolved_ids": [], "submitted_ids": ["o__r-1"]}),
-        ),
-        ("chat", "chat.json", json!({"messages": messages, "instance_id": "o__r-1"})),
-    ];
-    all.into_iter().map(|(id, name, value)| (id, name, value.to_string().into_bytes())).collect()
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/formats")
+}
+
+/// The samples that are one file: format, name, content. `tests/fixtures/formats/<format id>/` holds a sample of every
+/// format in the table, a file or a folder of them, written by us.
+fn samples() -> Vec<(String, PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut dirs: Vec<PathBuf> = fs::read_dir(fixtures()).unwrap().map(|e| e.unwrap().path()).collect();
+    dirs.sort();
+    for dir in dirs {
+        if let [file] = files_below(&dir).as_slice() {
+            let name = file.strip_prefix(&dir).unwrap().to_path_buf();
+            found.push((dir.file_name().unwrap().to_str().unwrap().to_owned(), name, fs::read(file).unwrap()));
+        }
+    }
+    found
+}
+
+fn files_below(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(files_below(&path)) } else { found.push(path) }
+    }
+    found.sort();
+    found
 }
 
 #[test]
 fn every_format_of_the_table_reads_its_sample() {
-    let samples = samples();
-    for format in FORMATS {
+    for format in formats() {
         for text in [format.id, format.name, format.writer, format.recognised, format.kind.name()] {
             assert!(!text.is_empty() && !text.contains('\n'), "{}", format.id);
         }
-        assert_eq!(FORMATS.iter().filter(|f| f.id == format.id).count(), 1, "{} twice", format.id);
-        let (_, name, bytes) =
-            samples.iter().find(|(id, ..)| *id == format.id).unwrap_or_else(|| panic!("no sample of {}", format.id));
-        let seen = recognise(Path::new(name), bytes.clone()).unwrap();
-        assert_eq!(seen[0].0.id, format.id, "{:?}", seen.iter().map(|(f, m)| (f.id, &m.reason)).collect::<Vec<_>>());
-        // The extension decides nothing.
-        let file = load_bytes(Path::new("no-extension"), bytes.clone());
-        assert_eq!(file.report.format, Some(format.id), "{}", file.report.reason);
-        assert!(file.report.reason.starts_with(format.name));
-        let held = [file.trajectories.len(), file.predictions.len(), file.reports.len()];
-        let expected = match format.kind {
-            Kind::Trajectory => [1, 0, 0],
-            Kind::Prediction => [0, 1, 0],
-            Kind::Report => [0, 0, 1],
-            Kind::Tasks => [0, 0, 0],
+        assert_eq!(formats().filter(|f| f.id == format.id).count(), 1, "{} twice", format.id);
+        let dir = fixtures().join(format.id);
+        assert!(dir.is_dir(), "no sample of {}: write one to {}", format.id, dir.display());
+        let dataset = load(std::slice::from_ref(&dir), &|_| {});
+        let files = || dataset.files.iter();
+        let seen: Vec<_> = files().map(|f| (f.format, f.reason.as_str())).collect();
+        assert!(files().any(|f| f.format == Some(format.id) && f.reason.starts_with(format.name)), "{seen:?}");
+        assert!(files().all(|f| f.format.is_some()), "{}: something in its sample is not read: {seen:?}", format.id);
+        let held = match format.kind {
+            Kind::Trajectory => dataset.trajectories.iter().any(|t| t.format == format.id && t.n_actions() > 0),
+            Kind::Prediction => !dataset.predictions.is_empty(),
+            Kind::Report => !dataset.reports.is_empty(),
+            Kind::Tasks | Kind::Companion => true,
         };
-        assert_eq!(held, expected, "{}", format.id);
-        for trajectory in &file.trajectories {
-            assert_eq!(trajectory.format, format.id);
-            assert!(trajectory.n_actions() > 0);
-            assert_eq!(trajectory.source.path, Path::new("no-extension"));
+        assert!(held, "{} holds no {}", format.id, format.kind.name());
+        for trajectory in &dataset.trajectories {
+            assert!(trajectory.source.path.starts_with(&dir), "{}", trajectory.source.path.display());
         }
     }
 }
 
 #[test]
+fn the_extension_decides_nothing() {
+    for (id, name, bytes) in samples() {
+        if !formats().any(|f| f.id == id && matches!(f.reader, Reader::File { .. })) {
+            continue;
+        }
+        let seen = recognise(&name, bytes.clone()).unwrap();
+        assert_eq!(seen[0].0.id, id, "{:?}", seen.iter().map(|(f, m)| (f.id, &m.reason)).collect::<Vec<_>>());
+        let file = load_bytes(Path::new("no-extension"), bytes);
+        assert_eq!(file.report.format, Some(id.as_str()), "{}", file.report.reason);
+    }
+}
+
+/// The samples of the formats a benchmark run leaves behind.
+const RUN: [&str; 14] = [
+    "openhands-0",
+    "openhands-1",
+    "openhands-0-events",
+    "openhands-1-events",
+    "sweagent-0",
+    "sweagent-1",
+    "mini-swe-agent-1",
+    "mini-swe-agent-2",
+    "labelled",
+    "tasks",
+    "predictions",
+    "report-instance",
+    "report-run",
+    "chat",
+];
+
+#[test]
 fn a_folder_of_everything_opens_and_comes_together() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    for (i, (_, name, bytes)) in samples().into_iter().enumerate() {
+    for (id, name, bytes) in samples() {
+        let Some(i) = RUN.iter().position(|run| *run == id) else { continue };
         let path = root.join(format!("{i:02}")).join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
@@ -145,8 +147,8 @@ fn gzip_is_read_as_what_is_in_it() {
     for (id, name, bytes) in samples() {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(&bytes).unwrap();
-        let file = load_bytes(Path::new(name), encoder.finish().unwrap());
-        assert_eq!(file.report.format, Some(id));
+        let file = load_bytes(&name, encoder.finish().unwrap());
+        assert_eq!(file.report.format, Some(id.as_str()));
     }
 }
 
@@ -208,15 +210,30 @@ const KEYS: &[&str] = &[
     "response",
 ];
 
-/// A sample with one of its values, at any depth, replaced.
+/// A sample with one of its values, at any depth of any record, replaced.
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
-    (0..samples().len(), any::<prop::sample::Index>(), values()).prop_map(|(which, place, new)| {
-        let (_, _, bytes) = &samples()[which];
-        let mut value: Value = serde_json::from_slice(bytes).unwrap();
-        let places = count(&value);
-        let mut at = place.index(places);
-        replace(&mut value, &mut at, &new);
-        value.to_string().into_bytes()
+    let parsed: Vec<Vec<Value>> = samples()
+        .iter()
+        .filter_map(|(_, _, bytes)| {
+            serde_json::Deserializer::from_slice(bytes).into_iter().collect::<Result<_, _>>().ok()
+        })
+        .collect();
+    (0..parsed.len(), any::<prop::sample::Index>(), values()).prop_map(move |(which, place, new)| {
+        let mut records = parsed[which].clone();
+        let mut at = place.index(records.iter().map(count).sum());
+        let lines = records.iter_mut().fold(String::new(), |mut lines, record| {
+            let size = count(record);
+            if at < size {
+                replace(record, &mut at, &new);
+                at = usize::MAX;
+            } else if at != usize::MAX {
+                at -= size;
+            }
+            lines.push_str(&record.to_string());
+            lines.push('\n');
+            lines
+        });
+        lines.into_bytes()
     })
 }
 
@@ -247,7 +264,7 @@ fn survives(bytes: Vec<u8>) {
     let file = load_bytes(Path::new("x/o__r-1/run.json"), bytes);
     assert!(!file.report.reason.is_empty() && !file.report.reason.contains('\n'));
     for trajectory in &file.trajectories {
-        assert!(FORMATS.iter().any(|f| f.id == trajectory.format));
+        assert!(formats().any(|f| f.id == trajectory.format));
         assert!(trajectory.source.span.start + trajectory.source.span.len <= len);
         assert!(trajectory.usage.cost.is_none_or(f64::is_finite));
     }
@@ -287,8 +304,9 @@ proptest! {
     }
 
     #[test]
-    fn no_cut_sample_panics(which in 0..14usize, place: prop::sample::Index) {
-        let (_, _, bytes) = &samples()[which];
+    fn no_cut_sample_panics(which: prop::sample::Index, place: prop::sample::Index) {
+        let samples = samples();
+        let (_, _, bytes) = &samples[which.index(samples.len())];
         survives(bytes[..place.index(bytes.len())].to_vec());
     }
 }

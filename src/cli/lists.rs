@@ -6,7 +6,7 @@ use super::Verdict;
 use super::args::ListArgs;
 use super::out::Out;
 use crate::critic::{Listing, Profile};
-use crate::formats::FORMATS;
+use crate::formats;
 
 /// Lists the profiles.
 pub fn critics(args: &ListArgs, out: &mut Out) -> anyhow::Result<Verdict> {
@@ -47,7 +47,7 @@ pub fn formats(args: &ListArgs, out: &mut Out) -> anyhow::Result<Verdict> {
     if !args.json {
         out.line(format!("{:<24} {:<12} {:<34} recognised by", "id", "holds", "written by"))?;
     }
-    for format in FORMATS {
+    for format in formats::formats() {
         let holds = format.kind.name();
         if args.json {
             out.json(&json!({

@@ -44,7 +44,7 @@ pub fn load(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
     }
     let issues = join(&dataset);
     if issues.is_empty() {
-        let tried: Vec<&str> = formats::FORMATS.iter().map(|f| f.id).collect();
+        let tried: Vec<&str> = formats::formats().map(|f| f.id).collect();
         bail!("no trajectory or prediction in {} file(s); formats tried: {}", dataset.files.len(), tried.join(", "));
     }
     Ok(Loaded { dataset, issues, findings })

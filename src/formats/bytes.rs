@@ -23,12 +23,14 @@ pub struct Content {
 /// Bytes looked at before a file is read whole.
 const HEAD: u64 = 4096;
 /// First bytes of gzip.
-const GZIP: [u8; 2] = [0x1F, 0x8B];
+pub const GZIP: [u8; 2] = [0x1F, 0x8B];
+
+/// First bytes of zstd.
+const ZSTD: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
 /// First bytes of containers that are known and not read.
-const CONTAINERS: [(&[u8], &str); 8] = [
-    (b"PK\x03\x04", "a ZIP archive (an Inspect .eval log, or a zipped folder): unpack it first"),
-    (b"\x28\xB5\x2F\xFD", "zstd-compressed: unpack it first with `zstd -d`"),
+const CONTAINERS: [(&[u8], &str); 7] = [
+    (b"PK\x03\x04", "a zip archive inside another file: unpack it first"),
     (b"PAR1", "a Parquet file: convert it to JSON lines first"),
     (b"version https://git-lfs.github.com/spec", "a Git-LFS pointer, not the data: run `git lfs pull`"),
     (b"SQLite format 3\0", "a SQLite database: not read"),
@@ -47,7 +49,7 @@ pub fn read(path: &Path) -> Result<Content, String> {
     let unreadable = |e| format!("cannot be read: {}", reason(&e));
     // A look at the beginning first: model weights and images are not worth reading whole.
     file.by_ref().take(HEAD).read_to_end(&mut bytes).map_err(unreadable)?;
-    if !bytes.starts_with(&GZIP) {
+    if !bytes.starts_with(&GZIP) && !bytes.starts_with(&ZSTD) {
         refuse(&bytes)?;
     }
     file.read_to_end(&mut bytes).map_err(unreadable)?;
@@ -66,8 +68,54 @@ pub fn unpack(bytes: Vec<u8>) -> Result<Content, String> {
             return Err("gzip inside gzip: unpack it first".to_owned());
         }
     }
+    if content.bytes.starts_with(&ZSTD) {
+        let (bytes, cut) = unzstd(&content.bytes, MAX_UNPACKED)?;
+        content.bytes = bytes;
+        if let Some(why) = cut {
+            let text = format!("the zstd stream breaks off ({why}); what could be unpacked was read");
+            let at = content.bytes.len() as u64;
+            content.diagnostics.push(Diagnostic::new(Severity::Warning, "zstd.cut", text).at_byte(at));
+        }
+    }
     refuse(&content.bytes)?;
     Ok(content)
+}
+
+/// Unpacks zstd, also in several frames; what breaks off gives what there is and the reason.
+///
+/// # Errors
+/// When nothing could be unpacked, or more than `limit` bytes.
+pub fn unzstd(packed: &[u8], limit: u64) -> Result<(Vec<u8>, Option<String>), String> {
+    let mut out = Vec::new();
+    let mut rest = packed;
+    let mut cut = None;
+    while rest.len() >= 4 && cut.is_none() {
+        // Skippable frames hold nothing: magic 0x184D2A5?, then the length.
+        if let Some((head, tail)) = rest.split_at_checked(8)
+            && head.first().is_some_and(|b| b & 0xF0 == 0x50)
+            && head.get(1..4) == Some(&[0x2A, 0x4D, 0x18])
+        {
+            let len = head.get(4..8).and_then(|l| l.try_into().ok()).map_or(0, u32::from_le_bytes);
+            rest = tail.get(len as usize..).unwrap_or_default();
+            continue;
+        }
+        let mut decoder = match ruzstd::decoding::StreamingDecoder::new(&mut rest) {
+            Ok(decoder) => decoder,
+            Err(e) if out.is_empty() => return Err(format!("broken zstd: {e}")),
+            Err(e) => {
+                cut = Some(e.to_string());
+                break;
+            }
+        };
+        let room = limit.saturating_sub(out.len() as u64);
+        match decoder.by_ref().take(room).read_to_end(&mut out) {
+            Ok(_) if out.len() as u64 >= limit => return Err(format!("unpacks to more than {limit} bytes: not read")),
+            Ok(_) => {}
+            Err(e) if out.is_empty() => return Err(format!("broken zstd: {e}")),
+            Err(e) => cut = Some(e.to_string()),
+        }
+    }
+    Ok((out, cut))
 }
 
 /// What by its first bytes is no text.

@@ -5,9 +5,19 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::sniff::{Confidence, Form, Match, Sniff};
-use super::table::{Decoded, Input};
+use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{action, field};
 use crate::trajectory::{Diagnostic, Role, Severity, Source, Step, ToolCall, ToolSpec, Trajectory};
+
+/// The rows of the table of formats.
+pub static FORMATS: &[Format] = &[Format {
+    id: "chat",
+    name: "Chat messages",
+    writer: "OpenAI-style exports and training sets",
+    recognised: "`messages` (or a bare list) of role and content",
+    kind: Kind::Trajectory,
+    reader: Reader::File { sniff, decode },
+}];
 
 /// Text of a content member: a string, parts joined by line ends, or the JSON text of anything else.
 pub fn content_text(content: &Value) -> String {

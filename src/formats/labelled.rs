@@ -10,8 +10,28 @@ use serde_json::Value;
 use super::document::Row;
 use super::field;
 use super::sniff::{Confidence, Match, Sniff};
-use super::table::{Decoded, Input, numbered};
+use super::table::{Decoded, Format, Input, Kind, Reader, numbered};
 use crate::trajectory::{Outcome, Role, Source, Step, Trajectory};
+
+/// The rows of the table of formats.
+pub static FORMATS: &[Format] = &[
+    Format {
+        id: "labelled",
+        name: "Labelled steps",
+        writer: "the normalised records trajscope trains its critic on",
+        recognised: "rows with `instance_id`, `resolved` and `steps` of thought, action, observation",
+        kind: Kind::Trajectory,
+        reader: Reader::File { sniff, decode },
+    },
+    Format {
+        id: "tasks",
+        name: "Issue texts",
+        writer: "SWE-bench style data sets",
+        recognised: "rows with `instance_id` and `problem_statement` and no steps",
+        kind: Kind::Tasks,
+        reader: Reader::File { sniff: sniff_tasks, decode: decode_tasks },
+    },
+];
 
 /// Rows with steps of thought, action and observation.
 pub fn sniff(sniff: &Sniff<'_>) -> Option<Match> {

@@ -1,14 +1,16 @@
 //! Walks the paths given and reads every file below them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::document::{Document, Shape};
 use super::sniff::{Match, Sniff};
-use super::table::{Decoded, FORMATS, Format, Input, Kind};
+use super::table::{Decoded, Format, Input, Kind, Reader, formats};
+use super::tasks::TaskCache;
+use super::tree::{Entry, FolderInput};
+use super::walk::{self, FolderUnit, Unit};
 use super::{bytes, names, unread};
 use crate::trajectory::{
     ByteSpan, Dataset, Diagnostic, FileReport, Prediction, RunReport, Severity, SharedTrajectory, Trajectory,
@@ -16,14 +18,14 @@ use crate::trajectory::{
 
 /// Stack of a reading thread: walking a deeply nested value takes more than the default.
 const STACK: usize = 16 << 20;
-/// Files in which issue texts are looked for, beside a file of labelled steps or one folder above.
-const TASK_FILES: [&str; 2] = ["instances.jsonl.gz", "instances.jsonl"];
 
-/// One file as it was read.
+/// One file as it was read, or a folder whose files belong together.
 #[derive(Debug, Clone)]
 pub struct LoadedFile {
     /// What became of it.
     pub report: FileReport,
+    /// What became of the files of a folder that were read together.
+    pub members: Vec<FileReport>,
     /// Its trajectories, in file order.
     pub trajectories: Vec<SharedTrajectory>,
     /// Its predictions, in file order.
@@ -34,16 +36,15 @@ pub struct LoadedFile {
 
 /// Reads every file at and below `paths`, in parallel on threads of its own. `on_file` gets each file as soon as it
 /// is read, in any order and from any thread; the result is in order of the paths.
-///
-/// Folders are walked recursively in order of the names; `.git` is left out, and a folder reached twice (through a
-/// link) is read once. Nothing is fatal: a path that cannot be read is listed with the reason.
+/// Nothing is fatal: a path that cannot be read is listed with the reason.
 pub fn load(paths: &[PathBuf], on_file: &(dyn Fn(LoadedFile) + Sync)) -> Dataset {
-    let found = walk(paths);
+    let units = walk::units(paths);
     let tasks = TaskCache::default();
-    let read = |found: &Found| {
-        let mut file = match found {
-            Found::File(path) => load_file(path, &tasks),
-            Found::Unreadable(path, reason) => refused(path, reason.clone()),
+    let read = |unit: &Unit| {
+        let mut file = match unit {
+            Unit::File(entry) => load_single(entry, &tasks),
+            Unit::Folder(unit) => load_folder(unit),
+            Unit::Unreadable(path, reason) => refused(path, reason.clone()),
         };
         file.report.foreign &= !paths.contains(&file.report.path);
         on_file(file.clone());
@@ -52,8 +53,8 @@ pub fn load(paths: &[PathBuf], on_file: &(dyn Fn(LoadedFile) + Sync)) -> Dataset
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(16);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build();
     let files: Vec<LoadedFile> = match pool {
-        Ok(pool) => pool.install(|| found.par_iter().map(read).collect()),
-        Err(_) => found.iter().map(read).collect(),
+        Ok(pool) => pool.install(|| units.par_iter().map(read).collect()),
+        Err(_) => units.iter().map(read).collect(),
     };
     let mut dataset = Dataset::default();
     for file in files {
@@ -61,6 +62,7 @@ pub fn load(paths: &[PathBuf], on_file: &(dyn Fn(LoadedFile) + Sync)) -> Dataset
         dataset.predictions.extend(file.predictions);
         dataset.reports.extend(file.reports);
         dataset.files.push(file.report);
+        dataset.files.extend(file.members);
     }
     dataset
 }
@@ -70,6 +72,14 @@ pub fn load_bytes(path: &Path, bytes: Vec<u8>) -> LoadedFile {
     match bytes::unpack(bytes) {
         Ok(content) => decode(path, &content),
         Err(reason) => refused(path, reason),
+    }
+}
+
+/// Reads an entry by itself.
+pub fn load_entry(entry: &Entry) -> LoadedFile {
+    match entry.read() {
+        Ok(content) => decode(&entry.path, &content),
+        Err(reason) => refused(&entry.path, reason),
     }
 }
 
@@ -87,21 +97,47 @@ pub fn recognise(path: &Path, bytes: Vec<u8>) -> Result<Vec<(&'static Format, Ma
 }
 
 fn matches(sniff: &Sniff<'_>) -> Vec<(&'static Format, Match)> {
-    let mut all: Vec<_> = FORMATS.iter().filter_map(|f| Some((f, (f.sniff)(sniff)?))).collect();
+    let asked = formats().filter_map(|format| match format.reader {
+        Reader::File { sniff: ask, .. } => Some((format, ask(sniff)?)),
+        Reader::Folder { .. } => None,
+    });
+    let mut all: Vec<_> = asked.collect();
     // Stable: among equals the order of the table stays.
     all.sort_by_key(|(_, m)| std::cmp::Reverse(m.confidence));
     all
 }
 
-fn load_file(path: &Path, tasks: &TaskCache) -> LoadedFile {
-    let content = match bytes::read(path) {
-        Ok(content) => content,
-        Err(reason) => return refused(path, reason),
-    };
-    let mut file = decode(path, &content);
+fn load_single(entry: &Entry, tasks: &TaskCache) -> LoadedFile {
+    let mut file = load_entry(entry);
     if file.report.format == Some("labelled") {
-        tasks.fill(path, &mut file);
+        tasks.fill(&entry.path, &mut file);
     }
+    file
+}
+
+fn load_folder(unit: &FolderUnit) -> LoadedFile {
+    let members: Vec<&Entry> = unit.members.iter().collect();
+    let id = unit.format.id;
+    let input = FolderInput { path: &unit.path, members: &members, format: id };
+    let mut decoded = match unit.format.reader {
+        Reader::Folder { decode, .. } => decode(&input),
+        Reader::File { .. } => Decoded::default(),
+    };
+    finish(&unit.path, 0, &mut decoded);
+    let name = unit.format.name;
+    let mut file = loaded(&unit.path, unit.format, &unit.reason, decoded);
+    let folder = unit.path.display();
+    file.members = members
+        .iter()
+        .map(|member| FileReport {
+            path: member.path.clone(),
+            format: Some(id),
+            reason: format!("{name}: read together with the other files of {folder}"),
+            foreign: false,
+            trajectories: 0,
+            diagnostics: Vec::new(),
+        })
+        .collect();
     file
 }
 
@@ -114,7 +150,7 @@ fn refused(path: &Path, reason: String) -> LoadedFile {
         trajectories: 0,
         diagnostics: Vec::new(),
     };
-    LoadedFile { report, trajectories: Vec::new(), predictions: Vec::new(), reports: Vec::new() }
+    LoadedFile { report, members: Vec::new(), trajectories: Vec::new(), predictions: Vec::new(), reports: Vec::new() }
 }
 
 /// Plain text or empty, and not called JSON: nobody meant it as data.
@@ -132,23 +168,31 @@ fn decode(path: &Path, content: &bytes::Content) -> LoadedFile {
         file.report.diagnostics = content.diagnostics.iter().chain(&document.diagnostics).cloned().collect();
         file
     };
-    if let Shape::Other(what) = &document.shape {
+    let best = matches(&sniff).into_iter().next();
+    if let (Shape::Other(what), None) = (&document.shape, &best) {
         let mut file = refuse(what.clone().into_owned());
         file.report.foreign = is_foreign(path, content);
         return file;
     }
-    let Some((format, found)) = matches(&sniff).into_iter().next() else {
+    let Some((format, found)) = best else {
         return refuse(match unread::name(&sniff) {
             Some(name) => format!("{name}: not read in this version"),
             None => format!("no known format: {} (`trajscope formats` lists what is read)", sniff.describe()),
         });
     };
-    let mut decoded = (format.decode)(&Input { path, document: &document, format: format.id });
-    finish(path, &document, &mut decoded);
-    let mut diagnostics = content.diagnostics.clone();
-    diagnostics.extend(document.diagnostics.iter().cloned());
-    diagnostics.extend(std::mem::take(&mut decoded.diagnostics));
-    let mut reason = format!("{}: {}", format.name, found.reason);
+    let mut decoded = match format.reader {
+        Reader::File { decode, .. } => decode(&Input { path, document: &document, format: format.id }),
+        Reader::Folder { .. } => Decoded::default(),
+    };
+    finish(path, document.bytes.len() as u64, &mut decoded);
+    let mut before = content.diagnostics.clone();
+    before.extend(document.diagnostics.iter().cloned());
+    decoded.diagnostics.splice(0..0, before);
+    loaded(path, format, &found.reason, decoded)
+}
+
+fn loaded(path: &Path, format: &'static Format, seen: &str, decoded: Decoded) -> LoadedFile {
+    let mut reason = format!("{}: {seen}", format.name);
     if format.kind == Kind::Trajectory && decoded.trajectories.is_empty() {
         reason.push_str("; no trajectory could be read from it");
     }
@@ -159,10 +203,11 @@ fn decode(path: &Path, content: &bytes::Content) -> LoadedFile {
         reason,
         foreign: false,
         trajectories: trajectories.len(),
-        diagnostics,
+        diagnostics: decoded.diagnostics,
     };
     LoadedFile {
         report,
+        members: Vec::new(),
         trajectories,
         predictions: decoded.predictions.into_iter().map(Arc::new).collect(),
         reports: decoded.reports.into_iter().map(Arc::new).collect(),
@@ -170,12 +215,12 @@ fn decode(path: &Path, content: &bytes::Content) -> LoadedFile {
 }
 
 /// What all decoders leave to be done.
-fn finish(path: &Path, document: &Document<'_>, decoded: &mut Decoded) {
+fn finish(path: &Path, len: u64, decoded: &mut Decoded) {
     let only = decoded.trajectories.len() == 1;
     for trajectory in &mut decoded.trajectories {
         path.clone_into(&mut trajectory.source.path);
         if only && trajectory.source.span == ByteSpan::default() {
-            trajectory.source.span.len = document.bytes.len() as u64;
+            trajectory.source.span.len = len;
         }
         if only && trajectory.instance_id.is_none() {
             trajectory.instance_id = names::instance_of(path);
@@ -206,101 +251,5 @@ fn check(trajectory: &mut Trajectory) {
     if !trajectory.steps.iter().any(crate::trajectory::Step::is_action) {
         let text = "no assistant step: there is nothing to score";
         trajectory.diagnostics.push(Diagnostic::new(Severity::Info, "trajectory.no-action", text));
-    }
-}
-
-enum Found {
-    File(PathBuf),
-    Unreadable(PathBuf, String),
-}
-
-/// Every file at and below the paths, in order, each once.
-fn walk(paths: &[PathBuf]) -> Vec<Found> {
-    let mut walker = Walker::default();
-    for path in paths {
-        walker.visit(path);
-    }
-    walker.found
-}
-
-#[derive(Default)]
-struct Walker {
-    found: Vec<Found>,
-    folders: BTreeSet<PathBuf>,
-    files: BTreeSet<PathBuf>,
-}
-
-impl Walker {
-    fn visit(&mut self, path: &Path) {
-        match std::fs::metadata(path) {
-            Ok(meta) if meta.is_dir() => self.folder(path),
-            Ok(meta) if meta.is_file() => {
-                if self.files.insert(path.to_owned()) {
-                    self.found.push(Found::File(path.to_owned()));
-                }
-            }
-            Ok(_) => self.unreadable(path, "neither a file nor a folder (a device, a pipe?)"),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => self.unreadable(path, "no such file or folder"),
-            Err(e) => self.unreadable(path, &format!("cannot be read: {e}")),
-        }
-    }
-
-    fn folder(&mut self, path: &Path) {
-        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if !self.folders.insert(real) {
-            return;
-        }
-        let entries = match std::fs::read_dir(path) {
-            Ok(entries) => entries,
-            Err(e) => return self.unreadable(path, &format!("the folder cannot be read: {e}")),
-        };
-        let mut names: Vec<PathBuf> = entries.filter_map(Result::ok).map(|e| e.path()).collect();
-        names.sort();
-        for name in names {
-            if name.file_name().is_some_and(|n| n == ".git") {
-                continue;
-            }
-            self.visit(&name);
-        }
-    }
-
-    fn unreadable(&mut self, path: &Path, reason: &str) {
-        self.found.push(Found::Unreadable(path.to_owned(), reason.to_owned()));
-    }
-}
-
-type Tasks = Arc<BTreeMap<String, String>>;
-
-/// Issue texts by the file they were read from: read once for all files beside it.
-#[derive(Default)]
-struct TaskCache {
-    files: Mutex<HashMap<PathBuf, Tasks>>,
-}
-
-impl TaskCache {
-    fn fill(&self, path: &Path, file: &mut LoadedFile) {
-        let above = path.ancestors().skip(1).take(2);
-        let beside = above.flat_map(|folder| TASK_FILES.map(|name| folder.join(name))).find(|p| p.is_file());
-        let Some(beside) = beside else {
-            return;
-        };
-        let tasks = self.read(&beside);
-        for trajectory in &mut file.trajectories {
-            let text = trajectory.instance_id.as_ref().and_then(|id| tasks.get(id));
-            if let (None, Some(text)) = (&trajectory.task, text) {
-                Arc::make_mut(trajectory).task = Some(text.clone());
-            }
-        }
-    }
-
-    fn read(&self, path: &Path) -> Tasks {
-        // Held while reading, so that the other threads wait for the texts instead of reading them too.
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let tasks = files.entry(path.to_owned()).or_insert_with(|| {
-            let content = bytes::read(path).unwrap_or_default();
-            let document = Document::read(&content.bytes);
-            Arc::new(super::labelled::decode_tasks(&Input { path, document: &document, format: "tasks" }).tasks)
-        });
-        Arc::clone(tasks)
     }
 }

@@ -3,9 +3,29 @@
 use serde_json::Value;
 
 use super::sniff::{Confidence, Form, Match, Sniff};
-use super::table::{Decoded, Input};
+use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{action, chat, field};
 use crate::trajectory::{Role, Source, Step, Trajectory, Usage};
+
+/// The rows of the table of formats.
+pub static FORMATS: &[Format] = &[
+    Format {
+        id: "mini-swe-agent-1",
+        name: "mini-swe-agent v1 trajectory",
+        writer: "mini-swe-agent 1.x, July 2025 to 2026, and its critic fork",
+        recognised: "`trajectory_format` mini-swe-agent-1, or `messages` beside `info`, or a bare list with return codes",
+        kind: Kind::Trajectory,
+        reader: Reader::File { sniff: sniff_v1, decode },
+    },
+    Format {
+        id: "mini-swe-agent-2",
+        name: "mini-swe-agent v2 trajectory",
+        writer: "mini-swe-agent 2.x since 2026, Live-SWE-agent",
+        recognised: "`trajectory_format` mini-swe-agent-1.1 and above",
+        kind: Kind::Trajectory,
+        reader: Reader::File { sniff: sniff_v2, decode },
+    },
+];
 
 fn tag<'a>(sniff: &Sniff<'a>) -> Option<&'a str> {
     sniff.first("trajectory_format")?.as_str().filter(|t| t.starts_with("mini-swe-agent"))

@@ -1,11 +1,13 @@
 //! Bytes to trajectories: one table of formats, detection by content, tolerant decoders.
 //!
-//! [`load()`] walks the paths given, recognises each file by what is in it ([`FORMATS`]), decodes in parallel and
+//! [`load()`] walks the paths given, recognises each file by what is in it ([`formats()`]), decodes in parallel and
 //! returns a [`Dataset`](crate::trajectory::Dataset) in order of the paths. A file that is not understood is listed
-//! with the reason. Adding a format is one module with a `sniff` and a `decode` function, and one row in the table.
+//! with the reason. Adding a format is one module
+//! that brings its rows of the table, with functions that recognise and read it.
 #![cfg_attr(not(test), warn(clippy::indexing_slicing, clippy::string_slice))]
 
 mod action;
+mod archive;
 mod bytes;
 mod chat;
 mod document;
@@ -22,10 +24,14 @@ mod rows;
 mod sniff;
 mod sweagent;
 mod table;
+mod tasks;
+mod tree;
 mod unread;
+mod walk;
 
 pub use document::{Document, Row, Shape};
 pub use load::{LoadedFile, load, load_bytes, recognise};
 pub use names::instance_of;
 pub use sniff::{Confidence, Match, Sniff};
-pub use table::{Decoded, FORMATS, Format, Input, Kind};
+pub use table::{Decoded, Format, Input, Kind, Reader, formats};
+pub use tree::{Claim, Entry, Folder, FolderInput};

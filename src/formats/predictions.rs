@@ -5,8 +5,18 @@ use serde_json::{Map, Value};
 use super::field;
 use super::names::looks_like_instance;
 use super::sniff::{Confidence, Form, Match, Sniff};
-use super::table::{Decoded, Input};
+use super::table::{Decoded, Format, Input, Kind, Reader};
 use crate::trajectory::{Diagnostic, Outcome, Prediction, RunReport, Severity};
+
+/// The rows of the table of formats.
+pub static FORMATS: &[Format] = &[Format {
+    id: "predictions",
+    name: "Predictions",
+    writer: "SWE-agent, mini-swe-agent, OpenHands and everybody who submits to SWE-bench",
+    recognised: "rows with `instance_id` and `model_patch`, or a dictionary of patches by instance id",
+    kind: Kind::Prediction,
+    reader: Reader::File { sniff, decode },
+}];
 
 /// Names of the patch, the usual one first.
 const PATCH: [&str; 4] = ["model_patch", "modelPatch", "patch", "prediction"];
@@ -60,7 +70,7 @@ fn dictionary(root: &Map<String, Value>) -> Option<&'static str> {
 /// Reads predictions. A row that also says `resolved` (some harnesses write that) counts as a report too.
 pub fn decode(input: &Input<'_>) -> Decoded {
     let mut decoded = Decoded::default();
-    let mut reader = Reader::default();
+    let mut reader = Rows::default();
     decoded.diagnostics = input.document.rows(|row| match row.value.as_object().filter(|o| dictionary(o).is_some()) {
         Some(root) => root.iter().for_each(|(id, value)| reader.read(value, Some(id))),
         None => reader.read(row.value, None),
@@ -75,7 +85,7 @@ pub fn decode(input: &Input<'_>) -> Decoded {
 }
 
 #[derive(Default)]
-struct Reader {
+struct Rows {
     predictions: Vec<Prediction>,
     report: RunReport,
     nulls: usize,
@@ -83,7 +93,7 @@ struct Reader {
     nameless: usize,
 }
 
-impl Reader {
+impl Rows {
     fn read(&mut self, value: &Value, key: Option<&str>) {
         let named = INSTANCE.iter().find_map(|k| field::text(value, k));
         let Some(instance_id) = named.or_else(|| key.map(str::to_owned)) else {

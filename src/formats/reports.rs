@@ -5,8 +5,28 @@ use serde_json::{Map, Value};
 use super::field;
 use super::names::{self, looks_like_instance};
 use super::sniff::{Confidence, Match, Sniff};
-use super::table::{Decoded, Input};
+use super::table::{Decoded, Format, Input, Kind, Reader};
 use crate::trajectory::{Outcome, RunReport};
+
+/// The rows of the table of formats.
+pub static FORMATS: &[Format] = &[
+    Format {
+        id: "report-instance",
+        name: "SWE-bench report of an instance",
+        writer: "SWE-bench harness, sb-cli, SWE-smith",
+        recognised: "`patch_successfully_applied` and `resolved`, flat or below the instance id",
+        kind: Kind::Report,
+        reader: Reader::File { sniff: sniff_instance, decode: decode_instance },
+    },
+    Format {
+        id: "report-run",
+        name: "SWE-bench report of a run",
+        writer: "SWE-bench harness of every generation, sb-cli, SWE-smith, SWE-bench-Pro",
+        recognised: "lists of resolved instance ids among others, or outcomes by instance id",
+        kind: Kind::Report,
+        reader: Reader::File { sniff: sniff_run, decode: decode_run },
+    },
+];
 
 /// Lists of instances that were not resolved, with the finer reason each stands for.
 const UNRESOLVED: [(&str, &str); 15] = [

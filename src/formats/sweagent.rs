@@ -6,9 +6,29 @@
 use serde_json::Value;
 
 use super::sniff::{Confidence, Form, Match, Sniff};
-use super::table::{Decoded, Input};
+use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{action, chat, field};
 use crate::trajectory::{Diagnostic, Role, Severity, Source, Step, ToolCall, Trajectory, Usage};
+
+/// The rows of the table of formats.
+pub static FORMATS: &[Format] = &[
+    Format {
+        id: "sweagent-0",
+        name: "SWE-agent 0.x trajectory",
+        writer: "SWE-agent, March to December 2024",
+        recognised: "an object with a list `trajectory` of actions and observations, without the model's input per step",
+        kind: Kind::Trajectory,
+        reader: Reader::File { sniff: sniff_v0, decode },
+    },
+    Format {
+        id: "sweagent-1",
+        name: "SWE-agent 1.x trajectory",
+        writer: "SWE-agent since 2025, SWE-smith",
+        recognised: "as 0.x, with `replay_config`, or `query` or `messages` in the steps; or a list `attempts`",
+        kind: Kind::Trajectory,
+        reader: Reader::File { sniff: sniff_v1, decode },
+    },
+];
 
 /// A `trajectory` of actions and observations, as 0.x writes it.
 pub fn sniff_v0(sniff: &Sniff<'_>) -> Option<Match> {

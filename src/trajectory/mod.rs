@@ -11,7 +11,7 @@ mod join;
 pub use diagnostics::{Diagnostic, Place, Severity};
 pub use join::{Attempt, Dataset, FileReport, Issue, IssueId, Label, Prediction, RunReport, join};
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A half-open range of bytes in a (decompressed) file.
@@ -32,6 +32,29 @@ pub struct Source {
     pub record: usize,
     /// Bytes of the record in the decompressed file.
     pub span: ByteSpan,
+}
+
+/// Where the raw record of a step stands, so that it can be shown exactly as written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RawPlace {
+    /// The file, where it is not the trajectory's own (a folder of events).
+    pub file: Option<Arc<Path>>,
+    /// Bytes of the record in the (decompressed) file; empty = the record of the whole trajectory.
+    pub span: ByteSpan,
+    /// JSON pointer (RFC 6901) into that record: `"/history/12"`; empty = all of it.
+    pub pointer: Box<str>,
+}
+
+impl RawPlace {
+    /// A whole record of JSON lines.
+    pub fn record(span: ByteSpan) -> Self {
+        Self { span, ..Self::default() }
+    }
+
+    /// Element `index` of the list at `pointer` in the trajectory's own record (`""` when the record is the list).
+    pub fn element(pointer: &str, index: usize) -> Self {
+        Self { pointer: format!("{pointer}/{index}").into(), ..Self::default() }
+    }
 }
 
 /// Names one trajectory among all that are loaded: what requests and results are matched by.
@@ -109,10 +132,14 @@ pub struct Step {
     pub timestamp: Option<String>,
     /// US dollars of the model call that made this step; `None` = unknown, never 0 for "not given".
     pub cost: Option<f64>,
-    /// A demonstration or a copied message that is not part of this attempt (never an action).
+    /// A demonstration, or a message copied from another session that is not part of this attempt: never an action,
+    /// never counted in totals.
     pub is_demo: bool,
-    /// Bytes of the record inside the source file; empty when the decoder cannot tell.
-    pub span: ByteSpan,
+    /// The writer's own id of the message or event, where it is unique (Claude Code `uuid`, an event's `id`): what
+    /// copies in resumed and forked sessions are found by.
+    pub id: Option<Box<str>>,
+    /// Where its raw record stands.
+    pub raw: RawPlace,
 }
 
 impl Step {
@@ -132,7 +159,8 @@ impl Step {
             timestamp: None,
             cost: None,
             is_demo: false,
-            span: ByteSpan::default(),
+            id: None,
+            raw: RawPlace::default(),
         }
     }
 
@@ -203,6 +231,11 @@ pub struct Trajectory {
     /// What tells this attempt from others at the same instance, as the file itself says it (run id, attempt
     /// number); `join` makes a unique label where this is missing.
     pub attempt: Option<String>,
+    /// The session or conversation id the file gives this trajectory.
+    pub session: Option<String>,
+    /// The session this one was started by, for the trajectory of a sub-agent: shown below it, never ranked as an
+    /// attempt.
+    pub parent: Option<String>,
     /// Agent scaffold (`"SWE-agent"`, `"CodeActAgent"`, …).
     pub agent: Option<String>,
     /// Model the agent used.

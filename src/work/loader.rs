@@ -67,6 +67,7 @@ fn add(dataset: &mut Dataset, file: LoadedFile) {
     dataset.predictions.extend(file.predictions);
     dataset.reports.extend(file.reports);
     dataset.files.push(file.report);
+    dataset.files.extend(file.members);
 }
 
 #[cfg(test)]
@@ -85,7 +86,13 @@ mod tests {
             trajectories: 0,
             diagnostics: Vec::new(),
         };
-        LoadedFile { report, trajectories: Vec::new(), predictions: Vec::new(), reports: Vec::new() }
+        LoadedFile {
+            report,
+            members: Vec::new(),
+            trajectories: Vec::new(),
+            predictions: Vec::new(),
+            reports: Vec::new(),
+        }
     }
 
     #[test]

@@ -7,9 +7,45 @@ mod tools;
 use serde_json::Value;
 
 use super::sniff::{Confidence, Form, Match, Sniff};
-use super::table::{Decoded, Input};
+use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{document::Row, field, table};
 use crate::trajectory::{Diagnostic, Outcome, Severity, Source, Step, ToolSpec, Trajectory, Usage};
+
+/// The rows of the table of formats.
+pub static FORMATS: &[Format] = &[
+    Format {
+        id: "openhands-0",
+        name: "OpenHands V0 output.jsonl",
+        writer: "OpenHands (OpenDevin) evaluations to 2025, and its issue resolver",
+        recognised: "rows with `instance_id` (or `issue`) and a `history` of actions and observations, flat or in pairs",
+        kind: Kind::Trajectory,
+        reader: Reader::File { sniff: sniff_v0, decode: decode_rows },
+    },
+    Format {
+        id: "openhands-1",
+        name: "OpenHands V1 output.jsonl",
+        writer: "OpenHands benchmarks on the software-agent SDK",
+        recognised: "rows with `instance_id` and a `history` of events with `kind`",
+        kind: Kind::Trajectory,
+        reader: Reader::File { sniff: sniff_v1, decode: decode_rows },
+    },
+    Format {
+        id: "openhands-0-events",
+        name: "OpenHands V0 event list",
+        writer: "OpenHands user interface, \"download trajectory\"",
+        recognised: "a list of events with `action` or `observation`",
+        kind: Kind::Trajectory,
+        reader: Reader::File { sniff: sniff_v0_events, decode: decode_events },
+    },
+    Format {
+        id: "openhands-1-events",
+        name: "OpenHands V1 event list",
+        writer: "software-agent SDK",
+        recognised: "a list of events with `kind`",
+        kind: Kind::Trajectory,
+        reader: Reader::File { sniff: sniff_v1_events, decode: decode_events },
+    },
+];
 
 /// Steps of a history, and what came with them.
 #[derive(Debug, Default)]
