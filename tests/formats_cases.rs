@@ -172,3 +172,24 @@ fn k04_five_forms_of_one_candidate() {
         assert!(data.predictions[0].patch.as_deref().is_some_and(|p| p.starts_with("diff --git")), "{name}");
     }
 }
+
+#[test]
+fn l29_copied_context_is_neither_an_action_nor_counted() {
+    let Some(data) = open("L29_atif_copied_context.json") else { return };
+    let t = only(&data);
+    assert_eq!((t.steps.len(), t.n_actions()), (3, 1));
+    assert_eq!(t.steps.iter().map(|s| s.is_demo).collect::<Vec<_>>(), [true, true, false]);
+    assert_eq!((t.usage.tokens_in, t.usage.tokens_out, t.usage.cost), (Some(1100), Some(60), Some(0.6)));
+    assert_eq!(t.steps.iter().filter_map(|s| s.cost).collect::<Vec<_>>(), [0.6]);
+}
+
+#[test]
+fn l31_an_embedded_sub_agent_is_a_child_and_a_missing_one_is_named() {
+    let Some(data) = open("L31_atif_subagents.json") else { return };
+    assert_eq!(data.trajectories.len(), 2);
+    let (main, sub) = (&data.trajectories[0], &data.trajectories[1]);
+    assert_eq!((sub.session.as_deref(), sub.parent.as_deref()), (Some("sub-1"), main.session.as_deref()));
+    assert_eq!((main.session.as_deref(), main.parent.as_deref()), (Some("main"), None));
+    assert!(main.diagnostics.iter().any(|d| d.code == "atif.missing-subagent" && d.message.contains("missing.json")));
+    assert!(main.steps.iter().any(|s| s.role == Role::Tool && s.text.contains("sub-1")));
+}

@@ -8,6 +8,7 @@
 
 mod action;
 mod archive;
+mod atif;
 mod bytes;
 mod chat;
 mod document;
@@ -25,6 +26,7 @@ mod sniff;
 mod sweagent;
 mod table;
 mod tasks;
+mod terminus;
 mod tree;
 mod unread;
 mod walk;

@@ -42,10 +42,6 @@ const SIGHTS: [Sight; 27] = [
 
 /// What the document looks like, if it is known by sight.
 pub fn name(sniff: &Sniff<'_>) -> Option<&'static str> {
-    let schema = sniff.first("schema_version").and_then(|v| v.as_str());
-    if schema.is_some_and(|s| s.starts_with("ATIF-v")) {
-        return Some("an ATIF trajectory");
-    }
     if sniff.form == Form::Object {
         let root = sniff.rows.first()?;
         let event = field::str(root, "action").or_else(|| field::str(root, "observation"));
@@ -78,7 +74,5 @@ mod tests {
             assert_eq!(file.report.format, None, "{text}");
             assert!(file.report.reason.contains(sight.name), "{}", file.report.reason);
         }
-        let atif = load_bytes(Path::new("x"), br#"{"schema_version": "ATIF-v1.5", "steps": []}"#.to_vec());
-        assert_eq!(atif.report.reason, "an ATIF trajectory: not read in this version");
     }
 }
