@@ -230,7 +230,8 @@ fn finish(path: &Path, len: u64, decoded: &mut Decoded) {
     for prediction in &mut decoded.predictions {
         path.clone_into(&mut prediction.path);
     }
-    for report in &mut decoded.reports {
+    // A folder's decoder knows better which of its files says so.
+    for report in decoded.reports.iter_mut().filter(|r| r.path.as_os_str().is_empty()) {
         path.clone_into(&mut report.path);
     }
 }

@@ -13,6 +13,7 @@ mod bytes;
 mod chat;
 mod document;
 mod field;
+mod harbor;
 mod json;
 mod labelled;
 mod load;
@@ -28,6 +29,7 @@ mod table;
 mod tasks;
 mod terminus;
 mod tree;
+mod trial;
 mod unread;
 mod walk;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::document::Document;
 use super::sniff::{Match, Sniff};
 use super::tree::{Claim, Folder, FolderInput};
-use super::{atif, chat, labelled, mini, openhands, predictions, reports, sweagent};
+use super::{atif, chat, harbor, labelled, mini, openhands, predictions, reports, sweagent};
 use crate::trajectory::{Diagnostic, Prediction, RunReport, Trajectory};
 
 /// What a format holds.
@@ -112,6 +112,7 @@ static FAMILIES: &[&[Format]] = &[
     openhands::FORMATS,
     sweagent::FORMATS,
     mini::FORMATS,
+    harbor::FORMATS,
     atif::FORMATS,
     labelled::FORMATS,
     predictions::FORMATS,

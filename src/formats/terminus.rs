@@ -32,13 +32,16 @@ fn in_json(text: &str) -> Option<Answer> {
     });
     let value = values.into_iter().find(|v| v.get("commands").is_some_and(Value::is_array))?;
     let mut typed: Vec<String> = field::list(&value, "commands").iter().filter_map(keystrokes).collect();
-    if field::get(&value, DONE).and_then(field::truth) == Some(true) {
+    let done = |key: &&str| field::get(&value, key).and_then(field::truth) == Some(true);
+    if [DONE, "is_task_complete"].iter().any(done) {
         typed.push(DONE.to_owned());
     }
     if typed.is_empty() {
         return None;
     }
-    let thought: Vec<&str> = ["analysis", "plan"].iter().filter_map(|k| field::str(&value, k)).collect();
+    // The first Terminus called them otherwise.
+    let thoughts = ["analysis", "plan", "state_analysis", "explanation"];
+    let thought: Vec<&str> = thoughts.iter().filter_map(|k| field::str(&value, k)).collect();
     Some(Answer { action: typed.join("\n"), thought: Some(thought.join("\n")).filter(|t| !t.is_empty()) })
 }
 
@@ -89,6 +92,8 @@ mod tests {
         assert_eq!(read(cut), Some(("ls -la".into(), Some("A".into()))));
         let done = r#"{"commands": [], "task_complete": true}"#;
         assert_eq!(read(done), Some(("task_complete".into(), None)));
+        let first = r#"{"state_analysis": "S", "explanation": "E", "commands": [{"keystrokes": "ls\n", "is_blocking": true}], "is_task_complete": true}"#;
+        assert_eq!(read(first), Some(("ls\ntask_complete".into(), Some("S\nE".into()))));
         assert_eq!(read(r#"{"commands": []}"#), None);
         assert_eq!(read(r#"a {x} "commands""#), None);
     }

@@ -10,7 +10,7 @@ struct Sight {
 }
 
 /// In order: the first whose keys are all there.
-const SIGHTS: [Sight; 27] = [
+const SIGHTS: [Sight; 25] = [
     Sight { name: "a Claude Code session", keys: &["sessionId", "parentUuid", "message"] },
     Sight { name: "a Claude Code session", keys: &["cwd", "message", "timestamp", "type"] },
     Sight { name: "a Claude Code web export", keys: &["loglines"] },
@@ -20,8 +20,6 @@ const SIGHTS: [Sight; 27] = [
     Sight { name: "an Inspect log", keys: &["eval", "status", "version"] },
     Sight { name: "a dump of a single model call", keys: &["messages", "response", "kwargs"] },
     Sight { name: "an OpenHands metadata.json", keys: &["agent_class", "llm_config", "eval_output_dir"] },
-    Sight { name: "a Harbor trial result", keys: &["trial_name", "verifier_result"] },
-    Sight { name: "a Harbor job result", keys: &["n_total_trials", "stats"] },
     Sight { name: "a Terminal-Bench result", keys: &["task_id", "is_resolved", "parser_results"] },
     Sight { name: "a Terminal-Bench run's metadata", keys: &["dataset_name", "agent_name", "accuracy"] },
     Sight { name: "a terminal recording (asciicast)", keys: &["version", "width", "height"] },

@@ -11,6 +11,7 @@ mod viewer;
 
 use serde_json::Value;
 
+pub use self::parts::join_files;
 use self::segment::Place;
 use super::field;
 use super::sniff::{Confidence, Match, Sniff};

@@ -76,6 +76,9 @@ impl<'a> Labels<'a> {
         let closed = self.closed.iter().filter(|i| !named.contains(i));
         for entry in named.iter().chain(closed).filter_map(|i| self.reports.get(*i)) {
             for at in applies_to(entry, attempts, &candidates, instance, runs) {
+                if !is_attempt(entry.report, attempts.get(at)) {
+                    continue;
+                }
                 let (Some(attempt), Some(candidate)) = (attempts.get(at), candidates.get(at)) else {
                     continue;
                 };
@@ -91,6 +94,12 @@ impl<'a> Labels<'a> {
             }
         }
     }
+}
+
+/// A report about one attempt is about no other.
+fn is_attempt(report: &RunReport, attempt: Option<&Attempt>) -> bool {
+    let own = attempt.and_then(|a| a.trajectory.as_ref()).and_then(|t| t.attempt.as_ref());
+    report.attempt.is_none() || report.attempt.as_ref() == own
 }
 
 /// The attempts a report speaks about: those of its run. Several rows of one run are told apart by their patches.

@@ -62,6 +62,8 @@ pub struct RunReport {
     pub outcomes: BTreeMap<String, Outcome>,
     /// Finer reason by instance id (`"empty patch"`, `"patch did not apply"`, `"error"`).
     pub reasons: BTreeMap<String, String>,
+    /// Is it about one attempt only, and about which ([`Trajectory::attempt`](super::Trajectory::attempt))?
+    pub attempt: Option<String>,
     /// Does it list the resolved instances of a run that was evaluated as a whole? Then an instance of the same run
     /// that has a patch and is not named here is unresolved.
     pub closed: bool,

@@ -1,0 +1,174 @@
+//! What a benchmark's harness leaves of one trial: the agent's log in whatever format it is, beside the verdict.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::load::LoadedFile;
+use super::tree::{Entry, FolderInput};
+use super::{atif, terminus};
+use crate::trajectory::{ByteSpan, RawPlace, Role, Step, Trajectory};
+
+/// An agent's log, read.
+#[derive(Debug)]
+pub struct Log {
+    /// The attempt first, then its sub-agents. Never empty.
+    pub trajectories: Vec<Trajectory>,
+}
+
+/// Files of a log by how much is in them: the first kind that holds a trajectory is read, so that no run stands there
+/// twice.
+const RANKS: [fn(&Path) -> bool; 4] = [is_atif, is_native, is_session, is_other];
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(|n| n.to_str()).unwrap_or_default()
+}
+
+fn is_atif(path: &Path) -> bool {
+    let name = name(path);
+    let below = path.components().any(|c| c.as_os_str().to_str().is_some_and(|c| c.starts_with("subagent")));
+    name.ends_with(".json") && (name.starts_with("trajectory.") || below)
+}
+
+fn is_native(path: &Path) -> bool {
+    let name = name(path);
+    let endings = [".trajectory.json", ".trajectory.jsonl", ".traj", ".traj.json"];
+    !is_atif(path) && endings.iter().any(|e| name.ends_with(e))
+}
+
+fn is_session(path: &Path) -> bool {
+    let ends = [".jsonl", ".json", ".jsonl.zst"].iter().any(|e| name(path).ends_with(e));
+    ends && path.components().any(|c| matches!(c.as_os_str().to_str(), Some("sessions" | "projects" | "chats")))
+}
+
+fn is_other(path: &Path) -> bool {
+    let ends = [".txt", ".json", ".jsonl", ".log"].iter().any(|e| name(path).ends_with(e));
+    ends && !is_atif(path) && !is_native(path) && !is_session(path) && episode(path).is_none()
+}
+
+/// Reads the agent's log among the members below a folder (from the trial's).
+pub fn log(input: &FolderInput<'_>, folder: &str) -> Option<Log> {
+    let dir = input.path.join(folder);
+    let below = |e: &&Entry| e.path.starts_with(&dir);
+    let members: Vec<&Entry> = input.members.iter().copied().filter(below).collect();
+    let inside = |e: &Entry| e.path.strip_prefix(&dir).map(Path::to_path_buf).unwrap_or_default();
+    for (order, rank) in RANKS.iter().enumerate() {
+        let files: Vec<&Entry> = members.iter().copied().filter(|e| rank(&inside(e))).collect();
+        if files.is_empty() {
+            continue;
+        }
+        let mut found = if order == 0 {
+            let mut joined = atif::join_files(&files);
+            joined.trajectories.iter_mut().for_each(|t| t.format = "atif");
+            joined.trajectories
+        } else {
+            files.iter().flat_map(|e| adopted(input.decode_member(e))).collect()
+        };
+        found.retain(|t| t.steps.iter().any(|s| s.role == Role::Assistant));
+        if !found.is_empty() {
+            return Some(Log { trajectories: one_attempt(found) });
+        }
+    }
+    let episodes = episodes(&members)?;
+    Some(Log { trajectories: vec![episodes] })
+}
+
+/// The trajectories of a member, with their raw records in that member's file.
+fn adopted(file: LoadedFile) -> Vec<Trajectory> {
+    let own = |t: Arc<Trajectory>| {
+        let mut trajectory = Arc::unwrap_or_clone(t);
+        let file: Arc<Path> = Arc::from(trajectory.source.path.as_path());
+        for step in &mut trajectory.steps {
+            step.raw.file.get_or_insert_with(|| Arc::clone(&file));
+            if step.raw.span == ByteSpan::default() {
+                step.raw.span = trajectory.source.span;
+            }
+        }
+        trajectory.source = crate::trajectory::Source::default();
+        trajectory
+    };
+    file.trajectories.into_iter().map(own).collect()
+}
+
+/// Of several logs of one trial the longest is the attempt; a session twice is there once, and others are below it.
+fn one_attempt(found: Vec<Trajectory>) -> Vec<Trajectory> {
+    let mut kept: Vec<Trajectory> = Vec::new();
+    for trajectory in found {
+        let twin = kept.iter_mut().find(|t| t.session == trajectory.session && t.parent == trajectory.parent);
+        match twin {
+            Some(twin) if twin.steps.len() < trajectory.steps.len() => *twin = trajectory,
+            Some(_) => {}
+            None => kept.push(trajectory),
+        }
+    }
+    let longest = |t: &Trajectory| (t.parent.is_none(), t.n_actions());
+    let best = kept.iter().map(longest).max();
+    if let Some(at) = kept.iter().position(|t| Some(longest(t)) == best) {
+        let main = kept.remove(at);
+        let session = main.session.clone().unwrap_or_default();
+        kept.iter_mut().filter(|t| t.parent.is_none()).for_each(|t| t.parent = Some(session.clone()));
+        kept.insert(0, main);
+    }
+    kept
+}
+
+/// The number of a folder `episode-N` that a file lies in directly.
+fn episode(path: &Path) -> Option<u32> {
+    path.parent()?.file_name()?.to_str()?.strip_prefix("episode-")?.parse().ok()
+}
+
+/// What Terminus leaves of each call: the prompt and the answer.
+fn episodes(members: &[&Entry]) -> Option<Trajectory> {
+    let mut numbered: Vec<(u32, &Entry)> = members.iter().filter_map(|e| Some((episode(&e.path)?, *e))).collect();
+    // In a folder the prompt comes before the response.
+    numbered.sort_by(|(a, x), (b, y)| (a, &x.path).cmp(&(b, &y.path)));
+    let first = numbered.first()?.0;
+    let mut steps = Vec::new();
+    for (number, entry) in numbered {
+        let role = match name(&entry.path) {
+            // Later prompts are what the terminal showed.
+            "prompt.txt" if number == first => Role::User,
+            "prompt.txt" => Role::Tool,
+            "response.txt" | "response.json" => Role::Assistant,
+            _ => continue,
+        };
+        let mut step = Step::new(role, text(entry).unwrap_or_default());
+        step.raw = whole_file(&entry.path);
+        if let (Role::Assistant, Some(answer)) = (role, terminus::answer(&step.text)) {
+            step.action = Some(answer.action);
+            step.thought = answer.thought;
+        }
+        steps.push(step);
+    }
+    let acted = steps.iter().any(Step::is_action);
+    acted.then(|| Trajectory { steps, agent: Some("terminus".to_owned()), ..Trajectory::default() })
+}
+
+/// The raw place of a step that is a file.
+pub fn whole_file(path: &Path) -> RawPlace {
+    RawPlace { file: Some(Arc::from(path)), ..RawPlace::default() }
+}
+
+/// A place inside a file of JSON.
+pub fn inside_file(path: &Path, pointer: &str) -> RawPlace {
+    RawPlace { file: Some(Arc::from(path)), pointer: pointer.into(), ..RawPlace::default() }
+}
+
+/// The text of a member; bytes that are not UTF-8 are replaced.
+pub fn text(entry: &Entry) -> Option<String> {
+    let content = entry.read().ok()?;
+    Some(String::from_utf8_lossy(&content.bytes).into_owned())
+}
+
+/// The patch the trial saved, and how many files could be it.
+pub fn patch(input: &FolderInput<'_>, folders: &[&str]) -> (Option<String>, usize) {
+    let dirs: Vec<PathBuf> = folders.iter().map(|f| input.path.join(f)).collect();
+    let is_patch = |e: &&&Entry| {
+        let ends = e.path.extension().is_some_and(|x| x == "patch" || x == "diff");
+        ends && dirs.iter().any(|d| e.path.starts_with(d))
+    };
+    let files: Vec<&&Entry> = input.members.iter().filter(is_patch).collect();
+    match files.as_slice() {
+        [only] => (text(only), 1),
+        several => (None, several.len()),
+    }
+}
