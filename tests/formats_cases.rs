@@ -193,3 +193,93 @@ fn l31_an_embedded_sub_agent_is_a_child_and_a_missing_one_is_named() {
     assert!(main.diagnostics.iter().any(|d| d.code == "atif.missing-subagent" && d.message.contains("missing.json")));
     assert!(main.steps.iter().any(|s| s.role == Role::Tool && s.text.contains("sub-1")));
 }
+
+#[test]
+fn l15_a_patch_is_an_edit_action_with_its_diff() {
+    let Some(data) = open("L15_codex_custom_tool_call.jsonl") else { return };
+    let t = only(&data);
+    assert_eq!((t.format, t.n_actions()), ("codex-rollout", 1));
+    let edit = &t.steps[t.action_steps()[0]];
+    assert_eq!(edit.calls[0].name, "apply_patch");
+    assert!(
+        edit.action.as_deref().unwrap().starts_with("apply_patch *** Begin Patch\n*** Add File: notes.txt\n+hello")
+    );
+    let answer = &t.steps[t.observations(0)][0];
+    assert_eq!((answer.tool_name.as_deref(), answer.exit_code), (Some("apply_patch"), Some(0)));
+    assert!(t.steps.iter().any(|s| s.role == Role::System && s.text == "be brief"));
+}
+
+#[test]
+fn l17_a_codex_exec_stream_is_a_format_of_its_own() {
+    let Some(data) = open("L17_codex_exec_stream.jsonl") else { return };
+    let t = only(&data);
+    assert_eq!((t.format, t.n_actions(), t.session.as_deref()), ("codex-exec", 1, Some("t1")));
+    let answer = &t.steps[t.observations(0)][0];
+    assert_eq!((answer.exit_code, answer.is_error), (Some(1), Some(true)));
+    assert_eq!((t.usage.tokens_in, t.usage.tokens_cached, t.usage.tokens_out), (Some(10), Some(4), Some(2)));
+}
+
+#[test]
+fn l18_one_answer_in_three_lines_is_counted_once() {
+    let Some(data) = open("L18_cc_dup_usage.jsonl") else { return };
+    let t = only(&data);
+    assert_eq!(t.n_actions(), 1);
+    let action = &t.steps[1];
+    assert_eq!((action.reasoning.as_deref(), action.text.as_str()), (Some("hm"), "ok"));
+    assert_eq!(action.action.as_deref(), Some("ls"));
+    // 100 fresh tokens and 50 from the cache.
+    assert_eq!((t.usage.tokens_in, t.usage.tokens_cached, t.usage.tokens_out), (Some(150), Some(50), Some(20)));
+    assert_eq!((t.usage.api_calls, t.usage.cost), (Some(1), None));
+}
+
+#[test]
+fn l19_a_resumed_session_counts_once() {
+    let Some(data) = open("L19_cc_resume") else { return };
+    assert_eq!(data.trajectories.len(), 2);
+    let (a, b) = (&data.trajectories[0], &data.trajectories[1]);
+    assert!(a.source.path.ends_with("a.jsonl") && a.steps.iter().all(|s| !s.is_demo));
+    assert_eq!(a.n_actions() + b.n_actions(), 2, "two answers in all");
+    let copies: Vec<bool> = b.steps.iter().map(|s| s.is_demo).collect();
+    assert_eq!(copies, [true, true, false]);
+    let remark = b.diagnostics.iter().find(|d| d.code == "session.continues").unwrap();
+    assert_eq!(remark.message, "continues a.jsonl: 2 steps are copies and counted there");
+    assert_eq!(a.usage.tokens_in.unwrap() + b.usage.tokens_in.unwrap(), 300);
+}
+
+#[test]
+fn l21_unknown_records_are_counted_and_the_rest_is_shown() {
+    let Some(data) = open("L21_cc_unknown_types.jsonl") else { return };
+    let t = only(&data);
+    assert_eq!(t.format, "claude-code");
+    assert!(t.steps.iter().any(|s| s.role == Role::User && s.text == "still shown"));
+    let says = |text: &str| data.files[0].diagnostics.iter().any(|d| d.message.contains(text));
+    assert!(says("1 record of unknown type `(none)` is shown raw"));
+    assert!(says("2 records of unknown type `(no object)` are shown raw"));
+    assert!(t.steps.iter().any(|s| s.text == "(no object): [1,2,3]"));
+}
+
+#[test]
+fn l22_answers_without_id_model_or_usage_are_shown() {
+    let Some(data) = open("L22_cc_assistant_no_id_model.jsonl") else { return };
+    let t = only(&data);
+    let texts: Vec<&str> = t.steps.iter().map(|s| s.text.as_str()).collect();
+    assert_eq!(texts, ["no id, no model, no usage", "content is a bare string", ""]);
+    assert_eq!((t.usage, t.model.as_deref()), (trajscope::trajectory::Usage::default(), None));
+}
+
+#[test]
+fn l23_every_shape_of_a_result_has_a_line() {
+    let Some(data) = open("L23_cc_tool_result_shapes.jsonl") else { return };
+    let t = only(&data);
+    assert!(t.steps.iter().all(|s| s.role == Role::Tool));
+    let texts: Vec<&str> = t.steps.iter().map(|s| s.text.as_str()).collect();
+    assert_eq!(texts, ["string", "block", "[tool Grep]", "[image image/png]", "", ""]);
+    assert_eq!(t.steps[5].is_error, Some(true));
+}
+
+#[test]
+fn l25_a_live_file_keeps_its_good_records() {
+    let Some(data) = open("L25_truncated_and_nul_lines.jsonl") else { return };
+    assert_eq!(only(&data).steps.len(), 2);
+    assert!(data.files[0].diagnostics.iter().any(|d| d.message.contains("incomplete")));
+}

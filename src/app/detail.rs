@@ -270,7 +270,8 @@ fn about(doc: &mut Doc, trajectory: &Trajectory) {
     line("ended", trajectory.exit_status.clone());
     line("cost", trajectory.usage.cost.map(|c| format!("${c:.2}")));
     let tokens = trajectory.usage.tokens_in.zip(trajectory.usage.tokens_out);
-    line("tokens of the agent", tokens.map(|(i, o)| format!("{i} in, {o} out")));
+    let cached = trajectory.usage.tokens_cached.map_or(String::new(), |c| format!(" ({c} from a cache)"));
+    line("tokens of the agent", tokens.map(|(i, o)| format!("{i} in{cached}, {o} out")));
     if let Some(error) = &trajectory.error {
         doc.push(Tone::Heading, "error");
         doc.push_foreign(Tone::Error, error);

@@ -11,7 +11,7 @@ use super::table::{Decoded, Format, Input, Kind, Reader, formats};
 use super::tasks::TaskCache;
 use super::tree::{Entry, FolderInput};
 use super::walk::{self, FolderUnit, Unit};
-use super::{bytes, names, unread};
+use super::{bytes, names, replay, unread};
 use crate::trajectory::{
     ByteSpan, Dataset, Diagnostic, FileReport, Prediction, RunReport, Severity, SharedTrajectory, Trajectory,
 };
@@ -64,6 +64,7 @@ pub fn load(paths: &[PathBuf], on_file: &(dyn Fn(LoadedFile) + Sync)) -> Dataset
         dataset.files.push(file.report);
         dataset.files.extend(file.members);
     }
+    replay::mark(&mut dataset.trajectories);
     dataset
 }
 

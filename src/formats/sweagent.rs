@@ -252,6 +252,7 @@ fn info(root: &Value, out: &mut Trajectory) {
         tokens_in: count("tokens_sent"),
         tokens_out: count("tokens_received"),
         api_calls: count("api_calls"),
+        ..Usage::default()
     };
 }
 
@@ -308,7 +309,10 @@ mod tests {
         assert_eq!(t.steps[3].thought.as_deref(), Some("Look.\n"));
         assert_eq!(t.patch.as_deref(), Some("\ndiff --git a/a b/a\n"));
         assert_eq!(t.instance_id.as_deref(), Some("o__r-1"));
-        assert_eq!(t.usage, Usage { cost: Some(0.5), tokens_in: Some(10), tokens_out: Some(2), api_calls: Some(2) });
+        assert_eq!(
+            t.usage,
+            Usage { cost: Some(0.5), tokens_in: Some(10), tokens_out: Some(2), api_calls: Some(2), ..Usage::default() }
+        );
     }
 
     #[test]

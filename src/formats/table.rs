@@ -6,7 +6,7 @@ use std::path::Path;
 use super::document::Document;
 use super::sniff::{Match, Sniff};
 use super::tree::{Claim, Folder, FolderInput};
-use super::{atif, chat, harbor, labelled, mini, openhands, predictions, reports, sweagent};
+use super::{atif, chat, claude, codex, harbor, labelled, mini, openhands, predictions, reports, sweagent};
 use crate::trajectory::{Diagnostic, Prediction, RunReport, Trajectory};
 
 /// What a format holds.
@@ -114,6 +114,8 @@ static FAMILIES: &[&[Format]] = &[
     mini::FORMATS,
     harbor::FORMATS,
     atif::FORMATS,
+    claude::FORMATS,
+    codex::FORMATS,
     labelled::FORMATS,
     predictions::FORMATS,
     reports::FORMATS,

@@ -10,13 +10,8 @@ struct Sight {
 }
 
 /// In order: the first whose keys are all there.
-const SIGHTS: [Sight; 25] = [
-    Sight { name: "a Claude Code session", keys: &["sessionId", "parentUuid", "message"] },
-    Sight { name: "a Claude Code session", keys: &["cwd", "message", "timestamp", "type"] },
-    Sight { name: "a Claude Code web export", keys: &["loglines"] },
+const SIGHTS: [Sight; 20] = [
     Sight { name: "a Gemini CLI session", keys: &["sessionId", "projectHash"] },
-    Sight { name: "a `codex exec --json` stream", keys: &["thread_id", "type"] },
-    Sight { name: "a Codex rollout", keys: &["payload", "timestamp", "type"] },
     Sight { name: "an Inspect log", keys: &["eval", "status", "version"] },
     Sight { name: "a dump of a single model call", keys: &["messages", "response", "kwargs"] },
     Sight { name: "an OpenHands metadata.json", keys: &["agent_class", "llm_config", "eval_output_dir"] },

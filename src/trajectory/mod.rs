@@ -103,6 +103,17 @@ pub struct ToolSpec {
     pub parameters: String,
 }
 
+/// Tokens of the model call that made a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tokens {
+    /// Prompt tokens, those read from or written to a cache included.
+    pub input: u64,
+    /// How many of them were read from a cache, where that is given.
+    pub cached: Option<u64>,
+    /// Completion tokens, reasoning included.
+    pub output: u64,
+}
+
 /// One entry of a trajectory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
@@ -132,6 +143,8 @@ pub struct Step {
     pub timestamp: Option<String>,
     /// US dollars of the model call that made this step; `None` = unknown, never 0 for "not given".
     pub cost: Option<f64>,
+    /// Tokens of the model call that made this step; `None` = unknown.
+    pub tokens: Option<Tokens>,
     /// A demonstration, or a message copied from another session that is not part of this attempt: never an action,
     /// never counted in totals.
     pub is_demo: bool,
@@ -158,6 +171,7 @@ impl Step {
             exit_code: None,
             timestamp: None,
             cost: None,
+            tokens: None,
             is_demo: false,
             id: None,
             raw: RawPlace::default(),
@@ -211,8 +225,10 @@ impl Outcome {
 pub struct Usage {
     /// US dollars of the whole attempt.
     pub cost: Option<f64>,
-    /// Prompt tokens.
+    /// Prompt tokens, those read from or written to a cache included.
     pub tokens_in: Option<u64>,
+    /// How many of them were read from a cache, where that is given.
+    pub tokens_cached: Option<u64>,
     /// Completion tokens.
     pub tokens_out: Option<u64>,
     /// Calls of the model.

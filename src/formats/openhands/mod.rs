@@ -268,6 +268,7 @@ fn usage(metrics: &Value, worked: bool) -> Usage {
         tokens_in: tokens("prompt_tokens"),
         tokens_out: tokens("completion_tokens"),
         api_calls,
+        ..Usage::default()
     }
 }
 

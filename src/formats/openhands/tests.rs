@@ -84,7 +84,10 @@ fn flat_events_become_what_the_model_saw() {
         (t.task.as_deref(), t.outcome, t.attempt.as_deref()),
         (Some("broken"), Outcome::Resolved, Some("attempt 2"))
     );
-    assert_eq!(t.usage, Usage { cost: Some(0.5), tokens_in: Some(10), tokens_out: Some(3), api_calls: Some(2) });
+    assert_eq!(
+        t.usage,
+        Usage { cost: Some(0.5), tokens_in: Some(10), tokens_out: Some(3), api_calls: Some(2), ..Usage::default() }
+    );
     assert_eq!(t.diagnostics[0].code, "openhands.rebuilt-calls");
 }
 

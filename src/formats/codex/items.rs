@@ -1,0 +1,138 @@
+//! Items of the Responses API, as Codex writes them, to steps.
+
+use serde_json::{Value, json};
+
+use super::super::{action, chat, field, json as lenient, session};
+use crate::trajectory::{Role, Step, ToolCall};
+
+/// What one item is.
+pub enum Item {
+    /// A part of an answer: reasoning, text, a call.
+    Part(Step),
+    /// Anything that ends the answer: a result, a message of a person.
+    Other(Step),
+    /// Nothing for a reader.
+    Bookkeeping,
+    /// Not known.
+    Unknown,
+}
+
+/// Reads an item.
+pub fn read(item: &Value) -> Item {
+    let kind = field::str(item, "type").unwrap_or(if item.get("role").is_some() { "message" } else { "" });
+    let id = || field::text(item, "id").map(Into::into);
+    match kind {
+        "message" => {
+            let text = field::get(item, "content").map(session::text_of).unwrap_or_default();
+            match chat::role_of(item) {
+                Role::Assistant => Item::Part(Step { id: id(), ..session::answer(text, None, Vec::new()) }),
+                Role::User if is_context(&text) => Item::Other(Step { id: id(), ..Step::new(Role::Meta, text) }),
+                role => Item::Other(Step { id: id(), ..Step::new(role, text) }),
+            }
+        }
+        "reasoning" => {
+            let parts = ["summary", "content"].map(|k| field::get(item, k).map(session::text_of).unwrap_or_default());
+            let text = parts.into_iter().find(|t| !t.is_empty());
+            Item::Part(session::answer(String::new(), text, Vec::new()))
+        }
+        "function_call"
+        | "custom_tool_call"
+        | "local_shell_call"
+        | "web_search_call"
+        | "tool_search_call"
+        | "image_generation_call" => Item::Part(call(kind, item)),
+        "function_call_output" | "custom_tool_call_output" | "tool_search_output" => Item::Other(output(item)),
+        "compaction" | "compaction_summary" | "context_compaction" => {
+            Item::Other(session::note("compaction", &field::text(item, "message").unwrap_or_default()))
+        }
+        "ghost_snapshot" => Item::Bookkeeping,
+        _ => Item::Unknown,
+    }
+}
+
+/// What the program tells the model about its surroundings, written as a person's message.
+pub fn is_context(text: &str) -> bool {
+    let starts = [
+        "<environment_context>",
+        "<user_instructions>",
+        "<permissions instructions>",
+        "<turn_aborted>",
+        "<skill>",
+        "<INSTRUCTIONS>",
+        "# AGENTS.md instructions",
+    ];
+    let text = text.trim_start();
+    starts.iter().any(|s| text.starts_with(s))
+}
+
+fn call(kind: &str, item: &Value) -> Step {
+    let named = match kind {
+        "local_shell_call" => "local_shell",
+        "web_search_call" => "web_search",
+        "tool_search_call" => "tool_search",
+        "image_generation_call" => "image_generation",
+        _ => "",
+    };
+    let arguments = ["arguments", "input", "action"].iter().find_map(|k| field::get(item, k));
+    let call = ToolCall {
+        id: field::text(item, "call_id").or_else(|| field::text(item, "id")).unwrap_or_default(),
+        name: field::text(item, "name").unwrap_or_else(|| named.to_owned()),
+        arguments: arguments.map(field::json_text).unwrap_or_default(),
+    };
+    let id = Some(call.id.clone()).filter(|id| !id.is_empty()).map(Into::into);
+    let action = shown(&call);
+    Step { id, action: Some(action), ..session::answer(String::new(), None, vec![call]) }
+}
+
+/// What a call does: a patch by the files it touches, then the patch itself; a shell by its command.
+pub fn shown(call: &ToolCall) -> String {
+    let parsed = lenient::parse(call.arguments.as_bytes()).ok().map(|p| p.value);
+    let inside =
+        parsed.as_ref().and_then(|v| ["patch", "input"].iter().find_map(|k| field::str(v, k)).or_else(|| v.as_str()));
+    let text = inside.unwrap_or(&call.arguments);
+    if text.trim_start().starts_with("*** Begin Patch") {
+        return format!("{} {}", call.name, text.trim());
+    }
+    if let Some(words) = parsed.as_ref().and_then(|v| v.get("command")).and_then(Value::as_array) {
+        let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+        // `bash -lc "…"` says no more than what it runs.
+        return match words.as_slice() {
+            [shell, flag, script] if flag.starts_with('-') && shell.ends_with("sh") => (*script).to_owned(),
+            _ => words.join(" "),
+        };
+    }
+    action::of_call(call)
+}
+
+fn output(item: &Value) -> Step {
+    let output = field::get(item, "output").unwrap_or(&Value::Null);
+    // Older versions write JSON inside the string: `{"output": …, "metadata": {"exit_code": …}}`.
+    let inner = output.as_str().filter(|t| t.starts_with('{')).and_then(|t| lenient::parse(t.as_bytes()).ok());
+    let inner = inner.map(|p| p.value).filter(|v| v.get("output").is_some());
+    let given = inner.as_ref().unwrap_or(output);
+    let body = given.get("output").or_else(|| given.get("content")).unwrap_or(given);
+    let mut step = session::result(field::text(item, "call_id"), session::text_of(body), None);
+    let code = field::at(given, &["metadata", "exit_code"]).and_then(field::integer);
+    step.exit_code = code.or_else(|| session::exit_code_in(&step.text));
+    let success = field::get(given, "success").and_then(field::truth);
+    step.is_error = step.exit_code.map(|c| c != 0).or(success.map(|s| !s));
+    step.id = step.call_id.as_ref().map(|id| format!("result {id}").into());
+    step
+}
+
+/// The call that an item of `codex exec --json` stands for.
+pub fn exec_call(id: &str, kind: &str, item: &Value) -> ToolCall {
+    let (name, arguments) = match kind {
+        "command_execution" => ("shell".to_owned(), json!({"command": item.get("command")})),
+        "file_change" => ("apply_patch".to_owned(), json!({"changes": item.get("changes")})),
+        "web_search" => ("web_search".to_owned(), json!({"query": item.get("query")})),
+        "todo_list" => ("update_plan".to_owned(), json!({"items": item.get("items")})),
+        "mcp_tool_call" => {
+            let tool = field::str(item, "tool").unwrap_or("mcp");
+            let name = field::str(item, "server").map_or(tool.to_owned(), |s| format!("{s}.{tool}"));
+            (name, item.get("arguments").cloned().unwrap_or(Value::Null))
+        }
+        other => (other.to_owned(), item.clone()),
+    };
+    ToolCall { id: id.to_owned(), name, arguments: field::json_text(&arguments) }
+}
