@@ -7,7 +7,8 @@
 mod record;
 mod tree;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 
 use serde_json::Value;
 
@@ -107,6 +108,7 @@ struct Session {
     answers: HashMap<(String, Option<String>), usize>,
     n_answers: usize,
     tally: session::Tally,
+    said: HashSet<u64>,
     repeated: usize,
     /// iFlow writes every step of an answer as a sibling that repeats the step before.
     iflow: bool,
@@ -162,26 +164,29 @@ impl Session {
         let node = match field::str(record, "uuid") {
             Some(id) => {
                 let parent = if self.iflow { None } else { field::str(record, "parentUuid") };
-                let Some(at) = self.tree.add(id, parent, node) else {
-                    return self.again(home, answer, read.steps, &raw);
-                };
-                self.homes.push(home);
-                Some(at)
+                // Written twice: a copy, unless it says something else.
+                if !self.is_new(id, &read.steps) {
+                    self.repeated += 1;
+                    return;
+                }
+                let at = self.tree.add(id, parent, node);
+                self.homes.extend(at.map(|_| home));
+                at
             }
             None => None,
         };
         self.push(home, node, answer, read.steps, &raw);
     }
 
-    /// A record whose id was there before: a copy, unless it says something else.
-    fn again(&mut self, home: usize, answer: Option<usize>, steps: Vec<Step>, raw: &RawPlace) {
-        let known = self.threads.get(home).map_or(&[][..], |t| t.entries.as_slice());
-        let same = |s: &Step| known.iter().any(|e| e.step.text == s.text && e.step.calls == s.calls);
-        if steps.iter().all(same) {
-            self.repeated += 1;
-        } else {
-            self.push(home, None, answer, steps, raw);
+    /// Takes note of what a record with this id says; `false` if the same was said before.
+    fn is_new(&mut self, id: &str, steps: &[Step]) -> bool {
+        let mut hasher = std::collections::hash_map::DefaultHasher::new();
+        id.hash(&mut hasher);
+        for step in steps {
+            step.text.hash(&mut hasher);
+            step.calls.iter().for_each(|c| c.arguments.hash(&mut hasher));
         }
+        self.said.insert(hasher.finish())
     }
 
     fn push(&mut self, home: usize, node: Option<usize>, answer: Option<usize>, steps: Vec<Step>, raw: &RawPlace) {

@@ -18,7 +18,7 @@ fn load(text: &str) -> LoadedFile {
 }
 
 fn lines(records: &[Value]) -> LoadedFile {
-    load(&records.iter().map(|r| format!("{r}\n")).collect::<String>())
+    load(&records.iter().map(Value::to_string).collect::<Vec<_>>().join("\n"))
 }
 
 fn roles(t: &Trajectory) -> String {
