@@ -124,18 +124,18 @@ fn decode(input: &Input<'_>) -> Decoded {
     let diagnostics = input.document.rows(|row| {
         let lines = field::list(row.value, "loglines");
         for (i, record) in lines.iter().enumerate() {
-            session.add(record, i, RawPlace::element("/loglines", i));
+            session.add(record, i, &RawPlace::element("/loglines", i));
         }
         if lines.is_empty() {
             let raw = if list { RawPlace::element("", row.record) } else { RawPlace::record(row.span) };
-            session.add(row.value, row.record, raw);
+            session.add(row.value, row.record, &raw);
         }
     });
     session.finish(input, diagnostics)
 }
 
 impl Session {
-    fn add(&mut self, record: &Value, number: usize, raw: RawPlace) {
+    fn add(&mut self, record: &Value, number: usize, raw: &RawPlace) {
         if self.bookkeeping(record, number) {
             return;
         }
@@ -175,7 +175,7 @@ impl Session {
             }
             None => None,
         };
-        self.push(home, node, answer, read.steps, &raw);
+        self.push(home, node, answer, read.steps, raw);
     }
 
     /// Takes note of what a record with this id says; `false` if the same was said before.
