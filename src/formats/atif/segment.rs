@@ -110,15 +110,8 @@ fn given(root: &Value) -> Usage {
         tokens_in: total("total_prompt_tokens").and_then(field::count),
         tokens_out: total("total_completion_tokens").and_then(field::count),
         api_calls: None,
-    },
-..Usage::default()
-
-        cost: total("total_cost_usd").and_then(field::number),
-        tokens_in: total("total_prompt_tokens").and_then(field::count),
-        tokens_out: total("total_completion_tokens").and_then(field::count),
-        api_calls: None,
-..Usage::default()
-}
+        ..Usage::default()
+    }
 }
 
 fn remarks(trajectory: &mut Trajectory, found: &steps::Found) {
@@ -243,11 +236,13 @@ impl Segment {
             let text = "the totals in the file count copied steps again: the sum over the own steps is shown";
             self.trajectory.diagnostics.push(Diagnostic::new(Severity::Info, "atif.counted-twice", text));
         }
-        Usage { cost: field::honest_cost(cost, worked), tokens_in, tokens_out, api_calls: self.fresh.api_calls },
-..Usage::default()
- cost: field::honest_cost(cost, worked), tokens_in, tokens_out, api_calls: self.fresh.api_calls,
-..Usage::default()
-}
+        Usage {
+            cost: field::honest_cost(cost, worked),
+            tokens_in,
+            tokens_out,
+            api_calls: self.fresh.api_calls,
+            ..Usage::default()
+        }
     }
 
     /// Names the instance by the file where nothing else does.

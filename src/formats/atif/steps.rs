@@ -169,8 +169,8 @@ fn count(value: &Value, copied: bool, found: &mut Found) {
         tokens_in: tokens("prompt_tokens"),
         tokens_out: tokens("completion_tokens"),
         api_calls: field::get(value, "llm_call_count").and_then(field::count),
-..Usage::default()
-};
+        ..Usage::default()
+    };
     let total = if copied { &mut found.copied } else { &mut found.fresh };
     *total = sum(*total, step);
     let lists = ["prompt_token_ids", "completion_token_ids", "logprobs"];
@@ -185,13 +185,6 @@ pub fn sum(a: Usage, b: Usage) -> Usage {
         tokens_in: whole(a.tokens_in, b.tokens_in),
         tokens_out: whole(a.tokens_out, b.tokens_out),
         api_calls: whole(a.api_calls, b.api_calls),
-    },
-..Usage::default()
-
-        cost: a.cost.map(|a| a + b.cost.unwrap_or(0.0)).or(b.cost),
-        tokens_in: whole(a.tokens_in, b.tokens_in),
-        tokens_out: whole(a.tokens_out, b.tokens_out),
-        api_calls: whole(a.api_calls, b.api_calls),
-..Usage::default()
-}
+        ..Usage::default()
+    }
 }

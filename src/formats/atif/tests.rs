@@ -20,11 +20,13 @@ fn codes(trajectory: &Trajectory) -> Vec<&'static str> {
 }
 
 fn usage(cost: f64, tokens_in: u64, tokens_out: u64) -> Usage {
-    Usage { cost: Some(cost), tokens_in: Some(tokens_in), tokens_out: Some(tokens_out), api_calls: None },
-..Usage::default()
- cost: Some(cost), tokens_in: Some(tokens_in), tokens_out: Some(tokens_out), api_calls: None,
-..Usage::default()
-}
+    Usage {
+        cost: Some(cost),
+        tokens_in: Some(tokens_in),
+        tokens_out: Some(tokens_out),
+        api_calls: None,
+        ..Usage::default()
+    }
 }
 
 #[test]
