@@ -104,6 +104,15 @@ pub fn embedded<'a>(value: &'a Value, key: &str) -> Option<Cow<'a, Value>> {
     }
 }
 
+/// The first `max` characters of a text, with an ellipsis where more follows.
+pub fn clipped(text: &str, max: usize) -> String {
+    let mut short: String = text.chars().take(max).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
 /// The US dollars of a run, unless it says 0 although it did work: then nobody counted, and the cost is unknown.
 pub fn honest_cost(cost: Option<f64>, worked: bool) -> Option<f64> {
     cost.filter(|c| *c > 0.0 || !worked)
@@ -146,6 +155,12 @@ mod tests {
         assert_eq!(embedded(&json!({"a": "{\"b\": 1}"}), "a").as_deref(), Some(&inner));
         assert_eq!(embedded(&json!({"a": {"b": 1}}), "a").as_deref(), Some(&inner));
         assert_eq!(embedded(&json!({"a": "['b']"}), "a"), None);
+    }
+
+    #[test]
+    fn long_text_is_clipped_between_characters() {
+        assert_eq!(clipped("äöü", 2), "äö…");
+        assert_eq!(clipped("äöü", 3), "äöü");
     }
 
     #[test]

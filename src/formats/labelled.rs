@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::document::Row;
-use super::field;
 use super::sniff::{Confidence, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader, numbered};
-use crate::trajectory::{Outcome, Role, Source, Step, Trajectory};
+use super::{field, rows};
+use crate::trajectory::{Outcome, RawPlace, Role, Source, Step, Trajectory};
 
 /// The rows of the table of formats.
 pub static FORMATS: &[Format] = &[
@@ -95,6 +95,7 @@ fn trajectory(input: &Input<'_>, row: Row<'_>) -> Trajectory {
     let value = row.value;
     let source = field::text(value, "source");
     let number = field::get(value, "attempt").and_then(field::scalar_text);
+    let at = rows::pointer(row, "steps");
     let attempt = match (&source, number) {
         (Some(source), Some(n)) => Some(format!("{source}#{n}")),
         (source, n) => source.clone().or(n),
@@ -107,7 +108,11 @@ fn trajectory(input: &Input<'_>, row: Row<'_>) -> Trajectory {
         agent: field::text(value, "agent"),
         model: field::text(value, "model"),
         task: field::text(value, "problem_statement"),
-        steps: field::list(value, "steps").iter().flat_map(steps).collect(),
+        steps: field::list(value, "steps")
+            .iter()
+            .enumerate()
+            .flat_map(|(i, s)| steps(s, &RawPlace::element(&at, i)))
+            .collect(),
         patch: field::str(value, "patch").map(str::to_owned),
         exit_status: field::get(value, "exit_status").and_then(field::scalar_text).filter(|s| !s.is_empty()),
         outcome: Outcome::from_bool(field::get(value, "resolved").and_then(field::truth)),
@@ -116,7 +121,7 @@ fn trajectory(input: &Input<'_>, row: Row<'_>) -> Trajectory {
 }
 
 /// One record step is an action and what came of it.
-fn steps(value: &Value) -> Vec<Step> {
+fn steps(value: &Value, raw: &RawPlace) -> Vec<Step> {
     let thought = field::str(value, "thought").unwrap_or_default();
     let action = field::str(value, "action").unwrap_or_default();
     let role = match field::str(value, "role").unwrap_or("assistant") {
@@ -127,13 +132,13 @@ fn steps(value: &Value) -> Vec<Step> {
         _ => Role::Assistant,
     };
     let between = if thought.is_empty() || action.is_empty() { "" } else { "\n\n" };
-    let mut step = Step::new(role, format!("{thought}{between}{action}"));
+    let mut step = Step { raw: raw.clone(), ..Step::new(role, format!("{thought}{between}{action}")) };
     if role == Role::Assistant {
         step.action = Some(action.to_owned()).filter(|a| !a.is_empty());
         step.thought = Some(thought.to_owned()).filter(|t| !t.is_empty());
     }
     let observation = field::get(value, "observation").map(super::chat::content_text);
-    let answer = observation.map(|text| Step::new(Role::Tool, text));
+    let answer = observation.map(|text| Step { raw: raw.clone(), ..Step::new(Role::Tool, text) });
     std::iter::once(step).chain(answer).collect()
 }
 
@@ -172,6 +177,8 @@ mod tests {
         assert_eq!(first.steps[0].action.as_deref(), Some("ls"));
         assert_eq!(first.steps[0].thought.as_deref(), Some("look"));
         assert_eq!(first.steps[2].text, "submit");
+        let places: Vec<&str> = first.steps.iter().map(|s| s.raw.pointer.as_ref()).collect();
+        assert_eq!(places, ["/steps/0", "/steps/0", "/steps/1"]);
     }
 
     #[test]

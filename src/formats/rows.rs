@@ -2,8 +2,19 @@
 
 use serde_json::Value;
 
+use super::document::Row;
 use super::{action, chat, field};
-use crate::trajectory::{Outcome, Role, Step, ToolSpec, Trajectory, Usage};
+use crate::trajectory::{Outcome, RawPlace, Role, Step, ToolSpec, Trajectory, Usage};
+
+/// Pointer of a member of a row in the trajectory's own record: an element of a list has the whole list as its record.
+pub fn pointer(row: Row<'_>, key: &str) -> String {
+    if row.span.len == 0 { format!("/{}/{key}", row.record) } else { format!("/{key}") }
+}
+
+/// Where a row stands that is a step by itself.
+pub fn place(row: Row<'_>) -> RawPlace {
+    if row.span.len == 0 { RawPlace::element("", row.record) } else { RawPlace::record(row.span) }
+}
 
 /// A trajectory of a row's members; `steps` were read by the caller.
 pub fn trajectory(row: &Value, steps: Vec<Step>) -> Trajectory {

@@ -1,7 +1,6 @@
 //! Formats that are known by sight and not read yet: naming them is worth more than "unknown".
 
-use super::field;
-use super::sniff::{Form, Sniff};
+use super::sniff::Sniff;
 
 /// A format by the keys that give it away: all of them, between the first rows.
 struct Sight {
@@ -10,11 +9,9 @@ struct Sight {
 }
 
 /// In order: the first whose keys are all there.
-const SIGHTS: [Sight; 20] = [
+const SIGHTS: &[Sight] = &[
     Sight { name: "a Gemini CLI session", keys: &["sessionId", "projectHash"] },
     Sight { name: "an Inspect log", keys: &["eval", "status", "version"] },
-    Sight { name: "a dump of a single model call", keys: &["messages", "response", "kwargs"] },
-    Sight { name: "an OpenHands metadata.json", keys: &["agent_class", "llm_config", "eval_output_dir"] },
     Sight { name: "a Terminal-Bench result", keys: &["task_id", "is_resolved", "parser_results"] },
     Sight { name: "a Terminal-Bench run's metadata", keys: &["dataset_name", "agent_name", "accuracy"] },
     Sight { name: "a terminal recording (asciicast)", keys: &["version", "width", "height"] },
@@ -29,22 +26,11 @@ const SIGHTS: [Sight; 20] = [
     Sight { name: "ADP standardized rows", keys: &["content", "details", "id"] },
     Sight { name: "Multi-SWE-bench predictions", keys: &["fix_patch", "org", "repo", "number"] },
     Sight { name: "a VS Code chat session", keys: &["requests", "sessionId", "version"] },
-    Sight { name: "the state of an OpenHands V1 conversation", keys: &["execution_status", "persistence_dir"] },
     Sight { name: "a pi session", keys: &["cwd", "modelId", "thinkingLevel"] },
 ];
 
 /// What the document looks like, if it is known by sight.
 pub fn name(sniff: &Sniff<'_>) -> Option<&'static str> {
-    if sniff.form == Form::Object {
-        let root = sniff.rows.first()?;
-        let event = field::str(root, "action").or_else(|| field::str(root, "observation"));
-        if event.is_some() && field::str(root, "source").is_some() {
-            return Some("a single event of an OpenHands V0 session (the folder of events is not read)");
-        }
-        if field::str(root, "kind").is_some() && field::str(root, "source").is_some() {
-            return Some("a single event of an OpenHands V1 conversation (the folder of events is not read)");
-        }
-    }
     SIGHTS.iter().find(|s| sniff.has_all(s.keys)).map(|s| s.name)
 }
 
@@ -58,7 +44,7 @@ mod tests {
 
     #[test]
     fn every_sight_is_reached_and_named_in_the_reason() {
-        for sight in &SIGHTS {
+        for sight in SIGHTS {
             let members: Vec<String> = sight.keys.iter().map(|k| format!("\"{k}\":1")).collect();
             let text = format!("{{{}}}", members.join(","));
             let document = Document::read(text.as_bytes());

@@ -41,7 +41,8 @@ pub struct RawPlace {
     pub file: Option<Arc<Path>>,
     /// Bytes of the record in the (decompressed) file; empty = the record of the whole trajectory.
     pub span: ByteSpan,
-    /// JSON pointer (RFC 6901) into that record: `"/history/12"`; empty = all of it.
+    /// JSON pointer (RFC 6901) into that record: `"/history/12"`; empty = all of it. It may lead through a string that
+    /// holds JSON. The record of a trajectory that is an element of a list, with an empty `Source::span`, is the file.
     pub pointer: Box<str>,
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::super::load::{LoadedFile, load_bytes};
 use super::*;
-use crate::trajectory::Outcome;
+use crate::trajectory::{Outcome, Role};
 
 fn load(text: &str) -> LoadedFile {
     load_bytes(Path::new("x/chat.json"), text.as_bytes().to_vec())
@@ -32,12 +32,41 @@ fn object_list_rows_and_message_lines_are_the_same_conversation() {
     let encoded = one(&json!([{"messages": messages.to_string(), "id": 1}]));
     let lines = load("{\"role\":\"user\",\"content\":\"hi\"}\n{\"role\":\"assistant\",\"content\":\"there\"}\n");
     assert_eq!(object.instance_id.as_deref(), Some("o__r-1"));
-    assert_eq!(object.steps, list.steps);
-    assert_eq!(object.steps, encoded.steps);
+    let texts = |t: &Trajectory| t.steps.iter().map(|s| (s.role, s.text.clone())).collect::<Vec<_>>();
+    assert_eq!(texts(&object), texts(&list));
+    assert_eq!(texts(&object), texts(&encoded));
     assert_eq!(rows.trajectories.len(), 2);
     assert_eq!(rows.trajectories[1].source.record, 1);
     assert_eq!(lines.trajectories.len(), 1);
-    assert_eq!(lines.trajectories[0].steps, object.steps);
+    assert_eq!(texts(&lines.trajectories[0]), texts(&object));
+    let places = |t: &Trajectory| {
+        let raw = t.steps.iter().map(|s| (s.raw.pointer.to_string(), s.raw.span.start, s.raw.span.len));
+        raw.collect::<Vec<_>>()
+    };
+    assert_eq!(places(&object), [("/messages/0".into(), 0, 0), ("/messages/1".into(), 0, 0)]);
+    assert_eq!(places(&list), [("/0".into(), 0, 0), ("/1".into(), 0, 0)]);
+    assert_eq!(places(&encoded), [("/0/messages/0".into(), 0, 0), ("/0/messages/1".into(), 0, 0)], "through a string");
+    assert_eq!(places(&rows.trajectories[1])[1].0, "/messages/1");
+    assert_eq!(places(&lines.trajectories[0]), [(String::new(), 0, 30), (String::new(), 31, 38)]);
+}
+
+#[test]
+fn harmony_channels_and_recipients_become_reasoning_and_calls() {
+    let t = one(&json!({"id": "h", "messages": [
+        {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["hi", "there"]}},
+        {"role": "assistant", "channel": "analysis", "content": [{"type": "text", "text": "let me look"}]},
+        {"role": "assistant", "channel": "commentary", "recipient": "functions.shell", "content": [{"content_type": "code", "text": "{\"command\": \"ls\"}"}]},
+        {"role": "tool", "name": "functions.shell", "content": [{"type": "text", "text": "a.py"}]},
+        {"role": "assistant", "channel": "analysis", "content": "all seen"},
+        {"role": "assistant", "channel": "final", "content": "done"}
+    ]}));
+    assert_eq!(roles(&t), [Role::User, Role::Assistant, Role::Tool, Role::Assistant]);
+    assert_eq!(t.steps[0].text, "hi\nthere");
+    let call = &t.steps[1];
+    assert_eq!((call.text.as_str(), call.reasoning.as_deref()), ("", Some("let me look")));
+    assert_eq!((call.calls[0].name.as_str(), call.action.as_deref()), ("shell", Some("ls")));
+    assert_eq!(call.raw.pointer.as_ref(), "/messages/1", "where the answer begins");
+    assert_eq!((t.steps[3].text.as_str(), t.steps[3].reasoning.as_deref()), ("done", Some("all seen")));
 }
 
 #[test]
@@ -123,13 +152,6 @@ fn conversations_of_sharegpt_are_read() {
         &json!([{"conversations": [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "yo"}, {"from": "observation", "value": "o"}]}]),
     );
     assert_eq!(roles(&t), [Role::User, Role::Assistant, Role::Tool]);
-}
-
-#[test]
-fn dumps_of_single_calls_are_not_trajectories() {
-    let file = load(&json!({"messages": [{"role": "user", "content": "x"}], "response": {}, "kwargs": {}}).to_string());
-    assert_eq!(file.report.format, None);
-    assert!(file.report.reason.contains("single model call"));
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! V0 events to steps: what the model was told and wrote, rebuilt from what the runtime logged.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::super::{action, chat, field};
 use super::{Read, tools};
-use crate::trajectory::{Role, Step, ToolCall};
+use crate::trajectory::{RawPlace, Role, Step, ToolCall};
 
 /// Actions that the model neither wrote nor saw.
 const HOUSEKEEPING: [&str; 13] = [
@@ -26,39 +28,63 @@ const HOUSEKEEPING: [&str; 13] = [
 const UNSEEN: [&str; 7] =
     ["null", "agent_state_changed", "recall", "condense", "loop_detection", "success", "download"];
 
-/// Reads a history, flat or in pairs of action and observation.
-pub fn read(history: &[Value]) -> Read {
-    let mut reader = Reader::default();
-    for entry in history {
-        match entry.as_array() {
-            Some(pair) => {
-                for event in pair.iter().filter(|e| !is_filler(e)) {
-                    reader.event(event);
-                }
-                reader.answer = None;
-            }
-            None => reader.event(entry),
-        }
-    }
-    chat::name_tools(&mut reader.read.steps);
-    reader.read
-}
-
 /// One side of a pair that stands for nothing.
 fn is_filler(event: &Value) -> bool {
     let null = |key| field::str(event, key) == Some("null");
     event.is_null() || null("action") || null("observation")
 }
 
+/// Reads events one after the other, flat or in pairs of action and observation.
 #[derive(Default)]
-struct Reader {
+pub struct Reader {
     read: Read,
     /// Id of the model's answer whose calls were read last: the events of parallel calls repeat it.
     answer: Option<String>,
+    /// Where the event at hand stands.
+    raw: RawPlace,
+    /// Id, kind and time of the events read.
+    seen: HashSet<(i64, String, String)>,
 }
 
 impl Reader {
+    /// The next entry of a history, which stands at `raw`.
+    pub fn entry(&mut self, entry: &Value, raw: RawPlace) {
+        self.raw = raw;
+        let Some(pair) = entry.as_array() else {
+            return self.event(entry);
+        };
+        let place = self.raw.clone();
+        for (i, event) in pair.iter().enumerate().filter(|(_, e)| !is_filler(e)) {
+            self.raw = RawPlace { pointer: format!("{}/{i}", place.pointer).into(), ..place.clone() };
+            self.event(event);
+        }
+        self.answer = None;
+    }
+
+    /// Everything that was read.
+    pub fn finish(mut self) -> Read {
+        chat::name_tools(&mut self.read.steps);
+        self.read
+    }
+
+    /// Was this event read before (from a cache, or because the writer was started again)?
+    fn repeated(&mut self, event: &Value) -> bool {
+        let Some(id) = field::get(event, "id").and_then(field::integer) else {
+            return false;
+        };
+        let kind = field::text(event, "action").or_else(|| field::text(event, "observation")).unwrap_or_default();
+        let new = self.seen.insert((id, kind, field::text(event, "timestamp").unwrap_or_default()));
+        self.read.repeated += usize::from(!new);
+        !new
+    }
+
     fn event(&mut self, event: &Value) {
+        if event.is_null() || self.repeated(event) {
+            return;
+        }
+        if let Some(metrics) = field::get(event, "llm_metrics") {
+            self.read.metrics = Some(metrics.clone());
+        }
         if let Some(kind) = field::str(event, "observation") {
             return self.observation(kind, event);
         }
@@ -87,6 +113,11 @@ impl Reader {
     fn push(&mut self, role: Role, text: String, event: &Value) {
         let mut step = Step::new(role, text);
         step.timestamp = field::text(event, "timestamp");
+        self.add(step);
+    }
+
+    fn add(&mut self, mut step: Step) {
+        step.raw = self.raw.clone();
         self.read.steps.push(step);
     }
 
@@ -110,7 +141,7 @@ impl Reader {
         if self.read.model.is_none() {
             self.read.model = response.and_then(|r| field::text(r, "model"));
         }
-        self.read.steps.push(step);
+        self.add(step);
     }
 
     fn rebuilt(&mut self, event: &Value, kind: Option<&str>, written: Option<Step>) -> Step {
@@ -150,7 +181,7 @@ impl Reader {
             Some(code) => Some(code != 0),
             None => success.map(|s| !s),
         };
-        self.read.steps.push(step);
+        self.add(step);
     }
 
     /// The call of the last answer, if it had one only.
@@ -171,8 +202,30 @@ fn said(event: &Value) -> String {
 fn meta(kind: &str, event: &Value) -> String {
     let state =
         field::str_at(event, &["extras", "agent_state"]).or_else(|| field::str_at(event, &["args", "agent_state"]));
-    let text = state.map_or_else(|| said(event), str::to_owned);
+    let text = match (state, kind) {
+        (Some(state), _) => state.to_owned(),
+        (None, "condensation") => condensed(event),
+        (None, "recall") => recalled(event),
+        (None, _) => said(event),
+    };
     if text.is_empty() { kind.to_owned() } else { format!("{kind}: {text}") }
+}
+
+/// What the model was no longer shown from here on.
+fn condensed(event: &Value) -> String {
+    let args = field::get(event, "args").unwrap_or(event);
+    let number = |key| field::get(args, key).and_then(field::integer);
+    let listed = field::list(args, "forgotten_event_ids").len() as i64;
+    let range = number("forgotten_events_start_id").zip(number("forgotten_events_end_id")).map(|(a, b)| b - a + 1);
+    let n = range.filter(|n| *n > 0).unwrap_or(listed);
+    let summary = field::text(args, "summary").map(|s| format!("\n{s}")).unwrap_or_default();
+    format!("{n} events are no longer sent to the model{summary}")
+}
+
+/// What was looked up for the model.
+fn recalled(event: &Value) -> String {
+    let query = field::str_at(event, &["args", "query"]).filter(|q| !q.is_empty());
+    query.map_or_else(|| said(event), str::to_owned)
 }
 
 /// Metadata of a command, where any version keeps it.

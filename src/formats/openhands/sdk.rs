@@ -1,10 +1,29 @@
 //! V1 events of the software-agent SDK, told apart by `kind`.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::super::{action, chat, field};
 use super::Read;
-use crate::trajectory::{Role, Step, ToolCall};
+use crate::trajectory::{RawPlace, Role, Step, ToolCall};
+
+/// Longest excerpt shown of a record this program does not know.
+const EXCERPT: usize = 240;
+/// Events that hold nothing for a reader: token ids, pieces of an answer that follows whole.
+const UNSHOWN: [&str; 2] = ["TokenEvent", "StreamingDeltaEvent"];
+/// Events the model never saw, known by name.
+const BOOKKEEPING: [&str; 9] = [
+    "Condensation",
+    "CondensationRequest",
+    "CondensationSummaryEvent",
+    "PauseEvent",
+    "InterruptEvent",
+    "ConversationStateUpdateEvent",
+    "ConversationErrorEvent",
+    "LLMCompletionLogEvent",
+    "HookExecutionEvent",
+];
 
 /// Is this the name of an event (and not of some other thing with a `kind`)?
 pub fn is_event(kind: &str) -> bool {
@@ -12,42 +31,100 @@ pub fn is_event(kind: &str) -> bool {
         || matches!(kind, "Condensation" | "CondensationRequest" | "UserRejectObservation" | "SystemPromptUpdate")
 }
 
-/// Reads a history.
-pub fn read(history: &[Value]) -> Read {
-    let mut read = Read::default();
-    let mut answer: Option<String> = None;
-    for event in history {
+/// Reads events one after the other.
+#[derive(Default)]
+pub struct Reader {
+    read: Read,
+    /// The last answer of the model: its id and the index of its step. Parallel calls are one event each.
+    answer: Option<(String, usize)>,
+    seen: HashSet<String>,
+}
+
+impl Reader {
+    /// The next event, which stands at `raw`.
+    pub fn entry(&mut self, event: &Value, raw: RawPlace) {
+        if event.is_null() {
+            return;
+        }
+        let id = field::text(event, "id");
+        if id.as_ref().is_some_and(|id| !self.seen.insert(id.clone())) {
+            self.read.repeated += 1;
+            return;
+        }
         let kind = field::str(event, "kind").unwrap_or_default();
-        let mut step = match kind {
+        if UNSHOWN.contains(&kind) {
+            self.read.unshown += 1;
+            return;
+        }
+        let Some(mut step) = self.step(kind, event) else {
+            return;
+        };
+        step.timestamp = field::text(event, "timestamp");
+        step.id = id.map(String::into_boxed_str);
+        step.raw = raw;
+        let (timestamp, raw) = (step.timestamp.clone(), step.raw.clone());
+        self.read.steps.push(step);
+        if let Some(text) = self.criticised(event) {
+            self.read.steps.push(Step { timestamp, raw, ..Step::new(Role::Meta, text) });
+        }
+    }
+
+    /// Everything that was read.
+    pub fn finish(mut self) -> Read {
+        chat::name_tools(&mut self.read.steps);
+        self.read
+    }
+
+    /// The step an event stands for; `None` if it belongs to one that is there.
+    fn step(&mut self, kind: &str, event: &Value) -> Option<Step> {
+        Some(match kind {
             "SystemPromptEvent" | "SystemPromptUpdateEvent" => {
                 let tools = chat::tool_specs(field::list(event, "tools"));
                 if !tools.is_empty() {
-                    read.tools = tools;
+                    self.read.tools = tools;
                 }
                 Step::new(Role::System, system(event))
             }
-            "MessageEvent" => message(event),
-            "ActionEvent" => {
-                let id = field::text(event, "llm_response_id");
-                let call = call(event, &mut read.rebuilt);
-                // Parallel calls are one event each, of one answer.
-                let same = id.is_some() && id == answer;
-                if let Some(last) = read.steps.last_mut().filter(|s| same && s.role == Role::Assistant) {
-                    last.calls.push(call);
-                    last.action = action::of_calls(&last.calls);
-                    continue;
-                }
-                answer = id;
-                acted(event, call)
+            "MessageEvent" => {
+                let step = message(event);
+                self.read.refinements +=
+                    usize::from(step.role == Role::User && step.text.starts_with("The task appears incomplete ("));
+                step
             }
+            "ActionEvent" => return self.acted(event),
             "ObservationEvent" | "AgentErrorEvent" | "UserRejectObservation" => observed(kind, event),
-            _ => Step::new(Role::Meta, meta(kind, event)),
-        };
-        step.timestamp = field::text(event, "timestamp");
-        read.steps.push(step);
+            _ => {
+                if !BOOKKEEPING.contains(&kind) {
+                    *self.read.unknown.entry(if kind.is_empty() { "(none)" } else { kind }.to_owned()).or_default() +=
+                        1;
+                }
+                Step::new(Role::Meta, meta(kind, event))
+            }
+        })
     }
-    chat::name_tools(&mut read.steps);
-    read
+
+    fn acted(&mut self, event: &Value) -> Option<Step> {
+        let id = field::text(event, "llm_response_id");
+        let call = call(event, &mut self.read.rebuilt);
+        let open = self.answer.as_ref().filter(|(answer, _)| Some(answer) == id.as_ref()).map(|(_, at)| *at);
+        if let Some(step) = open.and_then(|at| self.read.steps.get_mut(at)) {
+            step.calls.push(call);
+            step.action = action::of_calls(&step.calls);
+            return None;
+        }
+        self.answer = id.map(|id| (id, self.read.steps.len()));
+        Some(acted(event, call))
+    }
+
+    /// What the run's own critic said of the work so far.
+    fn criticised(&mut self, event: &Value) -> Option<String> {
+        let result = field::get(event, "critic_result")?;
+        let score = field::get(result, "score").and_then(field::number);
+        self.read.critic = score.or(self.read.critic);
+        let said = score.map_or_else(|| "the critic gave no score".to_owned(), |s| format!("the critic said {s:.3}"));
+        let message = field::text(result, "message").map(|m| format!("\n{m}")).unwrap_or_default();
+        Some(format!("{said} (its prediction of success, not a test result){message}"))
+    }
 }
 
 fn system(event: &Value) -> String {
@@ -121,8 +198,40 @@ fn observed(kind: &str, event: &Value) -> Step {
     step
 }
 
+/// One line for what the model never saw.
 fn meta(kind: &str, event: &Value) -> String {
     let kind = if kind.is_empty() { "event" } else { kind };
-    let detail = ["summary", "detail", "value", "key"].iter().find_map(|k| field::text(event, k));
+    let forgotten = field::list(event, "forgotten_event_ids").len();
+    let detail = ["summary", "detail", "key", "filename"].iter().find_map(|k| field::text(event, k));
+    let detail = match (kind, detail) {
+        ("Condensation", summary) => {
+            let summary = summary.map(|s| format!("\n{s}")).unwrap_or_default();
+            Some(format!("{forgotten} events are no longer sent to the model{summary}"))
+        }
+        ("ConversationStateUpdateEvent", key) => {
+            let value = field::get(event, "value")
+                .map(field::json_text)
+                .map(|v| field::clipped(&v, EXCERPT))
+                .unwrap_or_default();
+            Some(format!("{} = {value}", key.unwrap_or_default()))
+        }
+        ("ConversationErrorEvent", detail) => {
+            let code = field::text(event, "code").unwrap_or_default();
+            Some(format!("{code} {}", detail.unwrap_or_default()))
+        }
+        (_, detail) => detail.or_else(|| excerpt(event)),
+    };
     detail.map_or_else(|| kind.to_owned(), |text| format!("{kind}: {text}"))
+}
+
+/// The members of a record this program does not know, cut short.
+fn excerpt(event: &Value) -> Option<String> {
+    let common = ["id", "kind", "timestamp", "source", "parent_id"];
+    let own: serde_json::Map<String, Value> = event
+        .as_object()?
+        .iter()
+        .filter(|(key, value)| !common.contains(&key.as_str()) && !value.is_null())
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    if own.is_empty() { None } else { Some(field::clipped(&Value::Object(own).to_string(), EXCERPT)) }
 }

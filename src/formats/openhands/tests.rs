@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::super::load::{LoadedFile, load_bytes};
 use super::*;
-use crate::trajectory::Role;
+use crate::trajectory::{Outcome, Role};
 
 fn load(text: &str) -> LoadedFile {
     load_bytes(Path::new("x/output.jsonl"), text.as_bytes().to_vec())
@@ -154,6 +154,11 @@ fn three_generations_of_history_in_one_file() {
         (sdk.format, roles(sdk)),
         ("openhands-1", vec![Role::System, Role::User, Role::Assistant, Role::Tool, Role::Tool, Role::Meta])
     );
+    let places: Vec<&str> = pairs.steps.iter().map(|s| s.raw.pointer.as_ref()).collect();
+    assert_eq!(places, ["/instruction", "/history/0/0", "/history/0/1"]);
+    assert_eq!(sdk.steps[3].raw.pointer.as_ref(), "/history/4");
+    assert!(sdk.diagnostics.iter().any(|d| d.message == "1 events of unknown kind `NeverHeardOfEvent` are shown raw"));
+    assert_eq!(sdk.steps[5].text, "NeverHeardOfEvent: x");
     assert_eq!(sdk.steps[2].calls.len(), 2);
     assert_eq!((sdk.steps[2].text.as_str(), sdk.steps[2].reasoning.as_deref()), ("go", Some("r")));
     assert_eq!(sdk.steps[2].calls[1].arguments, r#"{"command":"false"}"#);
@@ -225,4 +230,64 @@ fn rows_of_results_alone_are_a_report() {
     );
     assert_eq!(file.report.format, Some("openhands-0"));
     assert_eq!(file.trajectories[0].error.as_deref(), Some("died"));
+}
+
+#[test]
+fn events_that_stand_there_twice_are_read_once() {
+    let events = json!([
+        {"id": 0, "source": "user", "action": "message", "args": {"content": "one"}, "timestamp": "T0"},
+        {"id": 0, "source": "user", "action": "message", "args": {"content": "one"}, "timestamp": "T0"},
+        {"id": 1, "source": "agent", "action": "condensation", "args": {"forgotten_events_start_id": 2, "forgotten_events_end_id": 5, "summary": "S"}},
+        {"id": 2, "source": "agent", "action": "finish", "args": {}}
+    ]);
+    let t = one(&events);
+    assert_eq!(roles(&t), [Role::User, Role::Meta, Role::Assistant]);
+    assert_eq!(t.steps[1].text, "condensation: 4 events are no longer sent to the model\nS");
+    assert_eq!(t.steps[1].raw.pointer.as_ref(), "/2");
+    assert!(t.diagnostics.iter().any(|d| d.code == "openhands.repeated"));
+    let single = one(&events[0]);
+    assert_eq!((single.format, single.steps[0].text.as_str()), ("openhands-0-events", "one"));
+}
+
+#[test]
+fn the_critics_word_is_a_prediction_and_no_label() {
+    let said = |id: &str, role: &str, text: &str, critic: Value| json!({"id": id, "kind": "MessageEvent", "source": role, "llm_message": {"role": role, "content": [{"type": "text", "text": text}]}, "critic_result": critic});
+    let t = one(&json!([
+        said("a", "user", "fix it", Value::Null),
+        said("b", "assistant", "done", json!({"score": 0.421, "message": "Success: 0.42"})),
+        said("c", "user", "The task appears incomplete (iteration 1/3, predicted success likelihood: 42.1%).", Value::Null),
+        {"id": "d", "kind": "TokenEvent", "source": "agent", "prompt_token_ids": [1, 2, 3]},
+        {"id": "d2", "kind": "ConversationStateUpdateEvent", "source": "environment", "key": "agent_status", "value": "running"},
+        said("e", "assistant", "really done", json!({"score": null}))
+    ]));
+    assert_eq!(t.format, "openhands-1-events");
+    let expected = [Role::User, Role::Assistant, Role::Meta, Role::User, Role::Meta, Role::Assistant, Role::Meta];
+    assert_eq!(roles(&t), expected);
+    assert_eq!(t.steps[2].text, "the critic said 0.421 (its prediction of success, not a test result)\nSuccess: 0.42");
+    assert_eq!(t.steps[4].text, "ConversationStateUpdateEvent: agent_status = running");
+    assert!(t.steps[6].text.starts_with("the critic gave no score"));
+    assert_eq!((t.outcome, t.n_actions()), (Outcome::Unknown, 2));
+    let ids: Vec<Option<&str>> = t.steps.iter().map(|s| s.id.as_deref()).collect();
+    assert_eq!(ids, [Some("a"), Some("b"), None, Some("c"), Some("d2"), Some("e"), None]);
+    let codes: Vec<&str> = t.diagnostics.iter().map(|d| d.code).collect();
+    assert_eq!(codes, ["openhands.unshown", "openhands.refinement", "openhands.critic"]);
+}
+
+#[test]
+fn an_answer_is_one_action_also_when_its_calls_are_answered_in_between() {
+    let run = |id: &str, text: &str| json!({"id": id, "kind": "ActionEvent", "source": "agent", "thought": [{"type": "text", "text": text}], "tool_call": {"id": id, "name": "terminal", "arguments": "{\"command\": \"x\"}"}, "llm_response_id": "r1"});
+    let out = |id: &str, call: &str| json!({"id": id, "kind": "ObservationEvent", "source": "environment", "tool_call_id": call, "observation": {"content": "o"}});
+    let t = one(&json!([run("a", "go"), out("b", "a"), run("c", ""), out("d", "c")]));
+    assert_eq!(roles(&t), [Role::Assistant, Role::Tool, Role::Tool]);
+    assert_eq!((t.steps[0].text.as_str(), t.steps[0].calls.len()), ("go", 2));
+    assert_eq!(t.steps[2].tool_name.as_deref(), Some("terminal"));
+}
+
+#[test]
+fn the_file_name_counts_the_attempts() {
+    let row = json!({"instance_id": "o__r-1", "history": [{"source": "agent", "action": "finish", "args": {}}], "test_result": {"git_patch": ""}});
+    let file = load_bytes(Path::new("run/output.critic_attempt_2.jsonl"), row.to_string().into_bytes());
+    assert_eq!(file.trajectories[0].attempt.as_deref(), Some("attempt 2"));
+    let sent = json!({"instance_id": "o__r-1", "history": [], "test_result": {"git_patch": ""}, "raw_completions": {"messages": [], "tools": [{"function": {"name": "bash"}}]}});
+    assert_eq!(one(&sent).tools[0].name, "bash");
 }

@@ -1,23 +1,12 @@
-//! Chat messages in all the shapes people store them: OpenAI chat and Responses items, Anthropic blocks, ShareGPT.
+//! One message in any dialect: role, text, calls, reasoning.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::sniff::{Confidence, Form, Match, Sniff};
-use super::table::{Decoded, Format, Input, Kind, Reader};
-use super::{action, field};
-use crate::trajectory::{Diagnostic, Role, Severity, Source, Step, ToolCall, ToolSpec, Trajectory};
-
-/// The rows of the table of formats.
-pub static FORMATS: &[Format] = &[Format {
-    id: "chat",
-    name: "Chat messages",
-    writer: "OpenAI-style exports and training sets",
-    recognised: "`messages` (or a bare list) of role and content",
-    kind: Kind::Trajectory,
-    reader: Reader::File { sniff, decode },
-}];
+use super::super::{action, field};
+use super::steps::steps;
+use crate::trajectory::{Role, Step, ToolCall, ToolSpec};
 
 /// Text of a content member: a string, parts joined by line ends, or the JSON text of anything else.
 pub fn content_text(content: &Value) -> String {
@@ -43,80 +32,10 @@ fn part_text(part: &Value) -> Option<String> {
         "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "reasoning" => None,
         "image" | "image_url" | "input_image" => Some("[image]".to_owned()),
         "refusal" => field::text(part, "refusal"),
-        _ => match field::get(part, "text").or_else(|| field::get(part, "content")) {
+        _ => match ["text", "content", "parts", "instructions"].iter().find_map(|k| field::get(part, k)) {
             Some(inner) => Some(content_text(inner)),
-            None if field::get(part, "type").is_some() => Some(part.to_string()),
             None => Some(part.to_string()),
         },
-    }
-}
-
-/// Steps of a list of messages, with the names of the tools filled in where only ids are written.
-pub fn steps(messages: &[Value]) -> Vec<Step> {
-    steps_with(messages, |_, _| {})
-}
-
-/// The same for a writer that puts more beside its messages: `refine` sees each step with its message.
-pub fn steps_with(messages: &[Value], refine: impl Fn(&mut Step, &Value)) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
-    // Items of the Responses API that belong to one answer of the model follow one another.
-    let mut open_answer = false;
-    for message in messages {
-        let item = answer_item(message);
-        for mut step in message_steps(message) {
-            refine(&mut step, message);
-            match steps.last_mut() {
-                Some(last) if open_answer && item && last.role == Role::Assistant => merge(last, step),
-                _ => steps.push(step),
-            }
-        }
-        open_answer = item;
-    }
-    name_tools(&mut steps);
-    steps
-}
-
-/// Is this one of the items of which a Responses answer consists?
-fn answer_item(message: &Value) -> bool {
-    match field::str(message, "type") {
-        Some("function_call" | "reasoning" | "custom_tool_call" | "local_shell_call") => true,
-        Some("message") => field::str(message, "role") == Some("assistant"),
-        _ => false,
-    }
-}
-
-fn merge(last: &mut Step, more: Step) {
-    if !more.text.is_empty() {
-        if !last.text.is_empty() {
-            last.text.push('\n');
-        }
-        last.text.push_str(&more.text);
-    }
-    last.reasoning = match (last.reasoning.take(), more.reasoning) {
-        (Some(a), Some(b)) => Some(format!("{a}\n{b}")),
-        (a, b) => a.or(b),
-    };
-    last.calls.extend(more.calls);
-    last.cost = match (last.cost, more.cost) {
-        (Some(a), Some(b)) => Some(a + b),
-        (a, b) => a.or(b),
-    };
-    last.action = action::of_calls(&last.calls).or_else(|| action::in_text(&last.text));
-}
-
-/// Fills `tool_name` of answers from the call with the same id, or, without ids, from the only call before.
-pub fn name_tools(steps: &mut [Step]) {
-    let mut recent: Vec<(String, String)> = Vec::new();
-    for step in steps {
-        match step.role {
-            Role::Assistant => recent = step.calls.iter().map(|c| (c.id.clone(), c.name.clone())).collect(),
-            Role::Tool if step.tool_name.is_none() => {
-                let by_id = recent.iter().find(|(id, _)| step.call_id.as_ref() == Some(id));
-                let only = if step.call_id.is_none() && recent.len() == 1 { recent.first() } else { None };
-                step.tool_name = by_id.or(only).map(|(_, name)| name.clone());
-            }
-            _ => {}
-        }
     }
 }
 
@@ -147,7 +66,8 @@ pub fn message_steps(message: &Value) -> Vec<Step> {
             assistant(&mut step, message, parts);
         } else if role == Role::Tool {
             step.call_id = call_id(message);
-            step.tool_name = field::text(message, "name").or_else(|| field::text(message, "tool_name"));
+            let named = field::text(message, "name").or_else(|| field::text(message, "tool_name"));
+            step.tool_name = named.or_else(|| field::str_at(message, &["author", "name"]).map(str::to_owned));
             step.is_error = field::get(message, "is_error").and_then(field::truth);
         }
         found.push(dressed(step, message));
@@ -175,7 +95,9 @@ fn call_id(message: &Value) -> Option<String> {
 
 /// The role a message names, in any dialect. Unknown names are environment or harness: never an action.
 pub fn role_of(message: &Value) -> Role {
-    let name = field::str(message, "role").or_else(|| field::str(message, "from")).unwrap_or_default();
+    let name = ["role", "from"].iter().find_map(|k| field::str(message, k));
+    // Harmony names an author with a role.
+    let name = name.or_else(|| field::str_at(message, &["author", "role"])).unwrap_or_default();
     match name {
         "system" | "developer" => Role::System,
         "user" | "human" => Role::User,
@@ -193,7 +115,19 @@ fn assistant(step: &mut Step, message: &Value, parts: &[Value]) {
     let uses = parts.iter().filter(|p| field::str(p, "type") == Some("tool_use"));
     step.calls.extend(uses.map(tool_call));
     step.reasoning = reasoning(message, parts);
+    harmony(step, message);
     step.action = action::of_calls(&step.calls).or_else(|| action::in_text(&step.text));
+}
+
+/// Harmony: what is written to the analysis channel is reasoning, and what has a tool as recipient is a call of it.
+fn harmony(step: &mut Step, message: &Value) {
+    let recipient = field::str(message, "recipient").filter(|r| !matches!(*r, "all" | "user" | "assistant"));
+    if let Some(tool) = recipient {
+        let name = tool.strip_prefix("functions.").unwrap_or(tool).to_owned();
+        step.calls.push(ToolCall { id: String::new(), name, arguments: std::mem::take(&mut step.text) });
+    } else if field::str(message, "channel") == Some("analysis") && step.reasoning.is_none() {
+        step.reasoning = Some(std::mem::take(&mut step.text)).filter(|t| !t.is_empty());
+    }
 }
 
 /// Reasoning kept beside a message.
@@ -259,7 +193,7 @@ fn responses_item(item: &Value) -> Option<Step> {
 /// Tool descriptions in OpenAI form (nested or flat), as objects or as JSON text.
 pub fn tool_specs(tools: &[Value]) -> Vec<ToolSpec> {
     let parsed = tools.iter().filter_map(|tool| match tool {
-        Value::String(text) => super::json::parse(text.as_bytes()).ok().map(|p| Cow::Owned(p.value)),
+        Value::String(text) => super::super::json::parse(text.as_bytes()).ok().map(|p| Cow::Owned(p.value)),
         other => Some(Cow::Borrowed(other)),
     });
     parsed
@@ -274,97 +208,3 @@ pub fn tool_specs(tools: &[Value]) -> Vec<ToolSpec> {
         })
         .collect()
 }
-
-/// The list of messages of a row, under any of its names, also when it is JSON inside a string.
-pub fn messages_of(row: &Value) -> Option<Cow<'_, [Value]>> {
-    for key in ["messages", "conversations", "trajectory", "traj"] {
-        let items = match field::embedded(row, key) {
-            Some(Cow::Borrowed(Value::Array(items))) => Cow::Borrowed(items.as_slice()),
-            Some(Cow::Owned(Value::Array(items))) => Cow::Owned(items),
-            _ => continue,
-        };
-        if items.is_empty() || items.iter().any(is_message) {
-            return Some(items);
-        }
-    }
-    None
-}
-
-fn is_message(value: &Value) -> bool {
-    let role = value.get("role").or_else(|| value.get("from")).is_some_and(Value::is_string);
-    let item = matches!(value.get("type").and_then(Value::as_str), Some("message" | "function_call" | "reasoning"));
-    let response = value.get("object").and_then(Value::as_str) == Some("response");
-    role && ["content", "value", "text", "tool_calls"].iter().any(|k| value.get(k).is_some()) || item || response
-}
-
-/// Messages in an object, a list, rows of conversations, or one message a line.
-pub fn sniff(sniff: &Sniff<'_>) -> Option<Match> {
-    let first = *sniff.rows.first()?;
-    // Dumps of single model calls repeat the whole conversation in every file: not a trajectory each.
-    if sniff.has("response") && (sniff.has("kwargs") || sniff.has("args")) {
-        return None;
-    }
-    if sniff.form != Form::Object && is_message(first) {
-        return Match::some(Confidence::Possible, "a list of messages with role and content");
-    }
-    let labelled = ["resolved", "target", "verified", "reward"].iter().any(|k| sniff.has(k));
-    let found = sniff.rows.iter().find_map(|row| messages_of(row).filter(|m| !m.is_empty()));
-    found?;
-    match sniff.form {
-        Form::Object => Match::some(Confidence::Likely, "an object with a list of messages"),
-        _ if labelled => Match::some(Confidence::Likely, "rows of messages with a label"),
-        _ => Match::some(Confidence::Likely, "rows of messages"),
-    }
-}
-
-/// What a row of a chat file is.
-enum Piece {
-    Conversation(Box<Trajectory>),
-    Message(Value),
-    Neither,
-}
-
-/// Reads conversations.
-pub fn decode(input: &Input<'_>) -> Decoded {
-    let (rows, mut diagnostics) = input.document.map_rows(|row| match messages_of(row.value) {
-        Some(messages) => {
-            let mut trajectory = super::rows::trajectory(row.value, steps(&messages));
-            trajectory.source = Source { span: row.span, ..Source::default() };
-            Piece::Conversation(Box::new(trajectory))
-        }
-        None if is_message(row.value) => Piece::Message(row.value.clone()),
-        None => Piece::Neither,
-    });
-    let (mut single, mut skipped, mut conversations) = (Vec::new(), 0, Vec::new());
-    for row in rows {
-        conversations.push(match row {
-            Piece::Conversation(trajectory) => Some(*trajectory),
-            Piece::Message(message) => {
-                single.push(message);
-                None
-            }
-            Piece::Neither => {
-                skipped += 1;
-                None
-            }
-        });
-    }
-    if !single.is_empty() {
-        conversations.push(Some(Trajectory { steps: steps(&single), ..Trajectory::default() }));
-    }
-    if skipped > 0 {
-        let text = format!("{skipped} rows without messages were skipped");
-        diagnostics.push(Diagnostic::new(Severity::Warning, "chat.no-messages", text));
-    }
-    let mut trajectories = super::table::numbered(conversations);
-    for trajectory in &mut trajectories {
-        trajectory.format = input.format;
-    }
-    if let ([only], false) = (trajectories.as_mut_slice(), single.is_empty()) {
-        only.source.record = 0;
-    }
-    Decoded { trajectories, diagnostics, ..Decoded::default() }
-}
-
-#[cfg(test)]
-mod tests;
