@@ -132,6 +132,7 @@ actions! {
     TabPatch, Timeline, "tab-patch", "detail: the attempt's candidate patch", "";
     TabInput, Timeline, "tab-input", "detail: exactly what the critic read, and the token of the value", "critic's input";
     TabRun, Timeline, "tab-run", "detail: the run, its task, its file and every remark", "";
+    TabRaw, Timeline, "tab-raw", "detail: the raw records of the action and its observations", "";
     Zoom, Timeline, "zoom", "the detail alone on the whole screen", "zoom";
     TimelineCompare, Timeline, "compare", "compare the candidates of the issue", "compare";
     TimelineRank, Timeline, "rank", "rank the attempts at the issue", "rank";

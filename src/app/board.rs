@@ -184,7 +184,7 @@ pub fn scored(entry: &IssueEntry, scores: &ScoreBook) -> usize {
 
 /// The attempt to open first: the best by score, else the first that has actions, else the first.
 pub fn attempt_to_open(entry: &IssueEntry, scores: &ScoreBook) -> usize {
-    let with_actions = || entry.attempts.iter().position(|a| a.facts.actions > 0);
+    let with_actions = || entry.attempts.iter().position(|a| a.facts.actions.is_some_and(|n| n > 0));
     best_score(entry, scores).map(|(i, _)| i).or_else(with_actions).unwrap_or(0)
 }
 

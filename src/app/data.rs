@@ -1,6 +1,6 @@
 //! What was loaded, joined into issues, with what is known of every attempt.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -97,8 +97,12 @@ impl IssueEntry {
     }
 }
 
-/// Name of an attempt's facts: they change when a predictions file brings another patch.
-type FactsKey = (AttemptId, Option<(PathBuf, usize)>);
+/// Name of an attempt's facts: they change when a predictions file brings another patch, and when the actions are
+/// counted.
+type FactsKey = (AttemptId, Option<(PathBuf, usize)>, Option<usize>);
+
+/// Runs whose steps were brought back from their files and are kept for a while.
+const OPENED: usize = 6;
 
 /// Everything loaded.
 #[derive(Debug, Clone, Default)]
@@ -111,23 +115,88 @@ pub struct Data {
     pub loading: bool,
     /// Number of files in the latest join.
     joined: usize,
+    /// Trajectories that came or changed since the latest join.
+    changed: usize,
+    /// Where each trajectory and each file stands in the data set while parts come in.
+    at: HashMap<TrajectoryKey, usize>,
+    files: HashSet<PathBuf>,
     facts: HashMap<FactsKey, Arc<Facts>>,
+    /// Runs that were opened, the latest last.
+    opened: Vec<TrajectoryKey>,
 }
 
 impl Data {
-    /// Takes one more file in. `true` when it is time to join again: not for every file, so that a folder of
-    /// thousands is not joined thousands of times, but each time the number of files has doubled.
-    pub fn add(&mut self, file: Dataset) -> bool {
-        self.dataset.trajectories.extend(file.trajectories);
-        self.dataset.predictions.extend(file.predictions);
-        self.dataset.reports.extend(file.reports);
-        self.dataset.files.extend(file.files);
-        self.dataset.files.len() >= 2 * self.joined.max(1) || self.joined == 0
+    /// Takes more files in, or more parts of the same files. `true` when it is time to join again: not for every part,
+    /// so that a folder of thousands is not joined thousands of times, but each time the number of files has doubled
+    /// or a quarter of the trajectories is new.
+    pub fn add(&mut self, part: Dataset) -> bool {
+        self.changed += part.trajectories.len();
+        for trajectory in part.trajectories {
+            self.put(trajectory);
+        }
+        self.dataset.predictions.extend(part.predictions);
+        self.dataset.reports.extend(part.reports);
+        for file in part.files {
+            // Further parts of a large file bring trajectories, and no other file.
+            if self.files.insert(file.path.clone()) {
+                self.dataset.files.push(file);
+            }
+        }
+        let grown = self.changed * 4 >= self.dataset.trajectories.len() && self.changed >= 16;
+        self.dataset.files.len() >= 2 * self.joined.max(1) || self.joined == 0 || grown
+    }
+
+    /// Takes the whole data set instead of the parts.
+    pub fn replace(&mut self, dataset: Dataset) {
+        self.dataset = dataset;
+        self.loading = false;
+        self.opened.clear();
+        self.at = self.dataset.trajectories.iter().enumerate().map(|(i, t)| (t.key(), i)).collect();
+        self.files.clear();
+    }
+
+    /// A trajectory in place of what was known of it.
+    fn put(&mut self, trajectory: SharedTrajectory) {
+        if let Some(&at) = self.at.get(&trajectory.key()) {
+            self.dataset.trajectories[at] = trajectory;
+        } else {
+            self.at.insert(trajectory.key(), self.dataset.trajectories.len());
+            self.dataset.trajectories.push(trajectory);
+        }
+    }
+
+    /// The steps of a run are there: it stands for what was known of it, and the oldest of those opened before is
+    /// let go. Nothing is joined anew: what the join looks at has not changed.
+    pub fn opened(&mut self, run: &SharedTrajectory) {
+        let key = run.key();
+        self.opened.retain(|k| *k != key);
+        self.exchange(run);
+        self.opened.push(key);
+        if self.opened.len() > OPENED {
+            let oldest = self.opened.remove(0);
+            let known = self.at.get(&oldest).map(|&at| Arc::clone(&self.dataset.trajectories[at]));
+            if let Some(mut known) = known {
+                Arc::make_mut(&mut known).forget_steps();
+                self.exchange(&known);
+            }
+        }
+    }
+
+    fn exchange(&mut self, run: &SharedTrajectory) {
+        let key = run.key();
+        if let Some(&at) = self.at.get(&key) {
+            self.dataset.trajectories[at] = Arc::clone(run);
+        }
+        let attempts = self.issues.iter_mut().flat_map(|i| i.issue.attempts.iter_mut());
+        for attempt in attempts.filter(|a| a.trajectory.as_ref().is_some_and(|t| t.key() == key)) {
+            attempt.trajectory = Some(Arc::clone(run));
+        }
     }
 
     /// Joins what is there. Facts of attempts that did not change are kept.
     pub fn rejoin(&mut self) {
         self.joined = self.dataset.files.len();
+        self.changed = 0;
         let old = std::mem::take(&mut self.facts);
         let issues = join(&self.dataset);
         self.issues = issues.into_iter().map(|issue| self.entry(issue, &old)).collect();
@@ -165,7 +234,8 @@ impl Data {
         let mut attempts = Vec::with_capacity(issue.attempts.len());
         for attempt in &issue.attempts {
             let id = attempt_id(attempt);
-            let key = (id.clone(), attempt.prediction.as_ref().map(|p| (p.path.clone(), p.record)));
+            let actions = attempt.trajectory.as_ref().and_then(|t| t.known_actions());
+            let key = (id.clone(), attempt.prediction.as_ref().map(|p| (p.path.clone(), p.record)), actions);
             let facts = old.get(&key).cloned().unwrap_or_else(|| Arc::new(Facts::of(attempt)));
             self.facts.insert(key, Arc::clone(&facts));
             attempts.push(AttemptEntry { id, name: text::one_line(&attempt.name), facts, twins: Vec::new() });

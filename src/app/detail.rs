@@ -4,6 +4,7 @@ use crate::critic::{CriticInput, display::format_reward};
 use crate::text;
 use crate::trajectory::{Attempt, Role, Severity, Step, Trajectory};
 
+use super::RawRecord;
 use super::data::{IssueEntry, outcome_word};
 use super::doc::{Doc, DocLine, Paint, Scroll, Tone};
 use super::outline::OutlineRow;
@@ -23,11 +24,13 @@ pub enum Tab {
     Input,
     /// The run as a whole.
     Run,
+    /// The records of the action and its observations, exactly as the file holds them.
+    Raw,
 }
 
 impl Tab {
     /// All of them, in the order on the screen.
-    pub const ALL: [Self; 5] = [Self::Action, Self::Observation, Self::Patch, Self::Input, Self::Run];
+    pub const ALL: [Self; 6] = [Self::Action, Self::Observation, Self::Patch, Self::Input, Self::Run, Self::Raw];
 
     /// The title.
     pub fn title(self) -> &'static str {
@@ -37,6 +40,7 @@ impl Tab {
             Self::Patch => "Patch",
             Self::Input => "Critic input",
             Self::Run => "Run",
+            Self::Raw => "Raw",
         }
     }
 
@@ -48,6 +52,7 @@ impl Tab {
             Self::Patch => "Patch",
             Self::Input => "Input",
             Self::Run => "Run",
+            Self::Raw => "Raw",
         }
     }
 
@@ -122,6 +127,19 @@ fn arguments(doc: &mut Doc, raw: &str) {
             doc.push_foreign(Tone::Command, raw);
         }
     }
+}
+
+/// Raw records, indented so that a person can read them; every token stands as it was written.
+pub fn raw(records: &[RawRecord], first: usize) -> Doc {
+    let mut doc = Doc::default();
+    for (i, record) in records.iter().enumerate() {
+        doc.push(Tone::Heading, format!("step {}: {}", first + i + 1, text::one_line(&record.place)));
+        match &record.text {
+            Ok(raw) => doc.push_foreign(Tone::Plain, &text::indent_json(raw)),
+            Err(why) => doc.push(Tone::Error, text::one_line(why)),
+        }
+    }
+    doc
 }
 
 /// What the environment answered to one action.
@@ -424,8 +442,8 @@ mod tests {
 
     #[test]
     fn tabs_go_round_and_have_two_titles_each() {
-        assert_eq!(Tab::Run.step(1), Tab::Action);
-        assert_eq!(Tab::Action.step(-1), Tab::Run);
+        assert_eq!(Tab::Raw.step(1), Tab::Action);
+        assert_eq!(Tab::Action.step(-1), Tab::Raw);
         for tab in Tab::ALL {
             assert!(tab.short_title().len() <= tab.title().len());
         }

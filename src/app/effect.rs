@@ -1,5 +1,6 @@
 //! What `update` asks the driver to do. The state never does it itself.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -53,6 +54,22 @@ pub enum Effect {
         generation: u64,
         /// What to inspect.
         trajectory: SharedTrajectory,
+    },
+    /// Bring the steps of a trajectory that are not in memory. Latest wins.
+    OpenRun {
+        /// Its name, given back with the answer.
+        key: TrajectoryKey,
+        /// What is known of it.
+        trajectory: SharedTrajectory,
+    },
+    /// Read the raw records of some steps from the file. Latest wins.
+    ReadRaw {
+        /// The trajectory's name, given back with the answer.
+        key: TrajectoryKey,
+        /// The trajectory, whole.
+        trajectory: SharedTrajectory,
+        /// The steps.
+        steps: Range<usize>,
     },
     /// Find the syntax classes of these diffs' rows, the first one first. Latest wins: what still waits of an older
     /// effect may be dropped; it is asked for again when it is wanted again.

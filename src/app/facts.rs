@@ -1,10 +1,7 @@
 //! What is known of one attempt without any critic: its patch, its badges, its loops, its cost.
 
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash as _, Hasher as _};
-
 use crate::patch;
-use crate::trajectory::{Attempt, Severity, Step, Trajectory};
+use crate::trajectory::{Attempt, Severity, Trajectory};
 
 /// A remark on an attempt short enough for a table cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -131,8 +128,8 @@ impl Loop {
 /// What is known of one attempt.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Facts {
-    /// Actions of the trajectory; 0 for a prediction alone.
-    pub actions: usize,
+    /// Actions of the trajectory; 0 for a prediction alone, `None` while nobody has counted them.
+    pub actions: Option<usize>,
     /// The patch; `None` = nothing says.
     pub patch: Option<PatchFacts>,
     /// Badges that hold whatever the other attempts and the critic say.
@@ -161,7 +158,7 @@ impl Facts {
             badges.push(Badge::Damaged);
         }
         badges.sort_unstable();
-        let actions = trajectory.map_or(0, Trajectory::n_actions);
+        let actions = trajectory.map_or(Some(0), Trajectory::known_actions);
         Self { actions, patch, badges, loops, cost: trajectory.and_then(|t| t.usage.cost) }
     }
 }
@@ -204,25 +201,9 @@ fn ending(trajectory: &Trajectory) -> Option<Badge> {
     }
 }
 
-/// What an action does, as one number: its calls, or the command found in its text, or the text.
-pub fn fingerprint(step: &Step) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    if !step.calls.is_empty() {
-        for call in &step.calls {
-            call.name.hash(&mut hasher);
-            call.arguments.trim().hash(&mut hasher);
-        }
-    } else if let Some(action) = step.action.as_deref() {
-        action.trim().hash(&mut hasher);
-    } else {
-        step.text.trim().hash(&mut hasher);
-    }
-    hasher.finish()
-}
-
 /// Every stretch in which the same one to four actions are repeated at least three times in a row.
 pub fn find_loops(trajectory: &Trajectory) -> Vec<Loop> {
-    let prints: Vec<u64> = trajectory.steps.iter().filter(|s| s.is_action()).map(fingerprint).collect();
+    let prints = trajectory.action_prints().unwrap_or_default();
     let mut loops = Vec::new();
     let mut at = 0;
     while at < prints.len() {
@@ -249,7 +230,7 @@ fn longest_loop(prints: &[u64]) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trajectory::Role;
+    use crate::trajectory::{Role, Step};
 
     fn run(commands: &[&str]) -> Trajectory {
         let steps = commands.iter().map(|c| Step::new(Role::Assistant, *c)).collect();

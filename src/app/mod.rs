@@ -30,7 +30,7 @@ pub use action::{ACTIONS, Action, ActionInfo, Context};
 pub use effect::{Effect, ExportEntry, Priority};
 pub use key::{Key, KeyInput};
 pub use keymap::{HelpRow, Keymap};
-pub use msg::Msg;
+pub use msg::{Msg, RawRecord};
 pub use state::{CriticState, Diffs, Message, Overlay, OverlayKind, Place, State, ThemeName};
 pub use update::update;
 

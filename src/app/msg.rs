@@ -1,11 +1,22 @@
 //! Everything that can happen to the state. The driver turns terminal events, results of the loader, the critic
 //! and the other workers into these; `update` is the only reader.
 
+use std::ops::Range;
+
 use crate::critic::{ActionScore, CriticInfo, CriticInput, ScoreError, Scores};
-use crate::trajectory::{Dataset, TrajectoryKey};
+use crate::trajectory::{Dataset, SharedTrajectory, TrajectoryKey};
 
 use super::highlight::HighlightedRow;
 use super::key::KeyInput;
+
+/// The record of one step, exactly as its file holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawRecord {
+    /// Where it stands: file and bytes.
+    pub place: String,
+    /// The record, or one line why it cannot be read.
+    pub text: Result<String, String>,
+}
 
 /// One thing that happened.
 #[derive(Debug, Clone)]
@@ -62,6 +73,22 @@ pub enum Msg {
         generation: u64,
         /// The input, or why there is none.
         input: Result<Box<CriticInput>, ScoreError>,
+    },
+    /// The steps of a trajectory, as asked for by [`Effect::OpenRun`](super::Effect::OpenRun).
+    Opened {
+        /// The trajectory's name.
+        key: TrajectoryKey,
+        /// The trajectory with its steps, or one line why they cannot be read.
+        run: Result<SharedTrajectory, String>,
+    },
+    /// Raw records, as asked for by [`Effect::ReadRaw`](super::Effect::ReadRaw).
+    RawRead {
+        /// The trajectory's name.
+        key: TrajectoryKey,
+        /// The steps.
+        steps: Range<usize>,
+        /// A record a step, or one line why it cannot be read.
+        records: Vec<RawRecord>,
     },
     /// Syntax classes for the rows of a diff, as asked for by [`Effect::Highlight`](super::Effect::Highlight).
     Highlighted {

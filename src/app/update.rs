@@ -63,6 +63,8 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Effect> {
             };
             timeline::inspected(state, &key, input)
         }
+        Msg::Opened { key, run } => opened(state, &key, run),
+        Msg::RawRead { key, steps, records } => timeline::raw_read(state, &key, &steps, records),
         Msg::Highlighted { id, rows } => {
             if let Some(diff) = state.diffs.get_mut(&id) {
                 diff.colour(&rows);
@@ -111,7 +113,9 @@ fn ask_for_scores(state: &mut State) -> Vec<Effect> {
     for entry in &state.data.issues {
         for (attempt, known) in entry.issue.attempts.iter().zip(&entry.attempts) {
             let (Some(trajectory), Some(key)) = (&attempt.trajectory, known.key()) else { continue };
-            if state.scores.ask(key.clone(), known.facts.actions) && known.facts.actions > 0 {
+            // Nobody has counted its actions yet: it is asked for once they are.
+            let Some(actions) = known.facts.actions else { continue };
+            if state.scores.ask(key.clone(), actions) && actions > 0 {
                 effects.push(Effect::Score {
                     key: key.clone(),
                     generation: state.generation,
@@ -125,8 +129,7 @@ fn ask_for_scores(state: &mut State) -> Vec<Effect> {
 }
 
 fn loaded(state: &mut State, dataset: Dataset) -> Vec<Effect> {
-    state.data.dataset = dataset;
-    state.data.loading = false;
+    state.data.replace(dataset);
     let effects = joined(state);
     let (files, strange) = (state.data.dataset.files.len(), state.data.not_understood());
     if files == 0 {
@@ -150,6 +153,25 @@ fn loaded(state: &mut State, dataset: Dataset) -> Vec<Effect> {
         }
     }
     effects
+}
+
+/// The steps of a run that was only known by what identifies it.
+fn opened(
+    state: &mut State,
+    key: &TrajectoryKey,
+    run: Result<crate::trajectory::SharedTrajectory, String>,
+) -> Vec<Effect> {
+    match run {
+        Ok(run) => {
+            state.data.opened(&run);
+            timeline::opened(state, key)
+        }
+        Err(why) => {
+            let why = crate::text::one_line(&why);
+            state.complain(&why);
+            timeline::not_opened(state, key, why)
+        }
+    }
 }
 
 /// Joins anew and finds everything that was on the screen again.

@@ -7,6 +7,7 @@ use super::args::InspectArgs;
 use super::out::{Out, reward};
 use super::{Verdict, load};
 use crate::critic::{Critic, CriticInput};
+use crate::formats;
 use crate::patch;
 use crate::trajectory::SharedTrajectory;
 
@@ -32,7 +33,7 @@ struct PositionLine {
 /// Runs the command.
 pub fn run(args: &InspectArgs, out: &mut Out) -> anyhow::Result<Verdict> {
     let loaded = load::load(std::slice::from_ref(&args.path))?;
-    let trajectory = pick(args, &loaded.dataset.trajectories)?;
+    let trajectory = &formats::open(pick(args, &loaded.dataset.trajectories)?).map_err(anyhow::Error::msg)?;
     let Some(critic) = load::open_critic(&args.critic)? else {
         bail!("--critic none reads nothing; name a critic");
     };

@@ -14,6 +14,9 @@ use crate::engine::{self, CriticSpec, DeviceChoice, DtypeChoice, EngineOptions};
 use crate::formats;
 use crate::trajectory::{Dataset, Issue, Severity, SharedTrajectory, join};
 
+/// Bytes of steps kept in memory; those of further trajectories are read again when they are scored.
+const KEEP: u64 = 256 << 20;
+
 /// The paths read and joined.
 pub struct Loaded {
     /// Everything read.
@@ -27,7 +30,7 @@ pub struct Loaded {
 /// Reads the paths; says on stderr what was not understood. Fails when nothing usable was found at all.
 pub fn load(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
     must_exist(paths)?;
-    let dataset = formats::load(paths, &|_| {});
+    let dataset = formats::load_within(paths, Some(KEEP), &|_| {});
     let mut findings = false;
     for file in &dataset.files {
         let named = paths.contains(&file.path);
@@ -141,7 +144,8 @@ pub fn score_all(issues: &[Issue], critic: Option<&mut (dyn Critic + 'static)>) 
 
 /// Scores one trajectory to the end.
 pub fn score_one(critic: &mut dyn Critic, trajectory: &SharedTrajectory) -> Result<Scores, ScoreError> {
-    critic.score(trajectory, &Cancel::default(), &mut |_| {})
+    let whole = formats::open(trajectory).map_err(ScoreError::Engine)?;
+    critic.score(&whole, &Cancel::default(), &mut |_| {})
 }
 
 /// One line on stderr about a trajectory without scores.

@@ -5,8 +5,9 @@ use serde::Serialize;
 use super::Verdict;
 use super::args::ScoreArgs;
 use super::load;
-use super::out::{Out, outcome, reward, safe};
+use super::out::{self, Out, outcome, reward, safe};
 use crate::critic::{ActionScore, CriticInfo, ScoreError, Scores, drops};
+use crate::formats;
 use crate::trajectory::{Attempt, Diagnostic, Issue, Severity, SharedTrajectory};
 
 /// Who scored, as in every JSON line.
@@ -102,6 +103,15 @@ pub fn run(args: &ScoreArgs, out: &mut Out) -> anyhow::Result<Verdict> {
     }
     for (issue, index, trajectory) in all {
         let Some(attempt) = issue.attempts.get(index) else { continue };
+        // Beyond what is kept in memory a trajectory is read again, and let go behind its line.
+        let trajectory = &match formats::open(trajectory) {
+            Ok(whole) => whole,
+            Err(why) => {
+                bar.suspend(|| out::remark(&why));
+                findings = true;
+                continue;
+            }
+        };
         let result = critic.as_mut().map(|c| load::score_one(c.as_mut(), trajectory));
         if let Some(Err(error)) = &result {
             findings |= *error != ScoreError::NoActions;

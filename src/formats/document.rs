@@ -4,20 +4,26 @@
 //! stands in memory as values.
 
 mod rows;
+pub mod store;
 
 use std::borrow::Cow;
+use std::fs::File;
+use std::ops::Range;
 
 use rayon::prelude::*;
 use serde_json::Value;
 
 use self::rows::{RowReader, opening_of};
-use super::json;
+use self::store::Store;
+use super::{json, skim};
 use crate::trajectory::{ByteSpan, Diagnostic, Severity};
 
 /// Records looked at to recognise a format.
 const HEAD_RECORDS: usize = 60;
 /// ... and bytes of them (always at least one record).
 const HEAD_BYTES: usize = 8 << 20;
+/// Bytes of a file's records read at once.
+const BATCH: usize = 1 << 20;
 /// Outer form of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
@@ -63,10 +69,10 @@ pub struct HeadRow {
 }
 
 /// A file's content, ready to be recognised and decoded.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct Document<'a> {
-    /// The decompressed bytes.
-    pub bytes: &'a [u8],
+    /// The decompressed bytes, in memory or in a file.
+    store: Store<'a>,
     /// Outer form.
     pub shape: Shape,
     /// The first values of JSON lines, for recognising.
@@ -78,14 +84,168 @@ pub struct Document<'a> {
 impl<'a> Document<'a> {
     /// Finds out what the bytes are.
     pub fn read(bytes: &'a [u8]) -> Self {
-        let mut document =
-            Self { bytes, shape: Shape::Other(Cow::Borrowed("")), head: Vec::new(), diagnostics: vec![] };
-        let start = document.skip_prefix();
-        document.shape = document.find_shape(start);
-        if let Shape::Lines(spans) = &document.shape {
-            document.head = head_values(bytes, spans);
+        let mut diagnostics = Vec::new();
+        let shape = Finder { bytes, diagnostics: &mut diagnostics }.find();
+        let head = if let Shape::Lines(spans) = &shape { head_values(bytes, spans) } else { Vec::new() };
+        Self { store: Store::Memory(bytes), shape, head, diagnostics }
+    }
+
+    /// Bytes that are known to be JSON lines, whatever they look like: one line is one record.
+    pub fn lines(bytes: &'a [u8]) -> Self {
+        let mut diagnostics = Vec::new();
+        let start = Finder { bytes, diagnostics: &mut diagnostics }.skip_prefix();
+        let spans = line_spans(bytes, start);
+        let head = head_values(bytes, &spans);
+        Self { store: Store::Memory(bytes), shape: Shape::Lines(spans), head, diagnostics }
+    }
+
+    /// The records of JSON lines that stand in a file at `spans`; only those read at the moment are in memory. `head`
+    /// are the first of them, for recognising; empty if that is done.
+    pub fn in_file(file: &'a File, spans: Vec<RecordSpan>, head: Vec<HeadRow>) -> Self {
+        Self { store: Store::File(file), shape: Shape::Lines(spans), head, diagnostics: Vec::new() }
+    }
+
+    /// The elements, if the document is one list.
+    pub fn list(&self) -> Option<&[Value]> {
+        match &self.shape {
+            Shape::Value(value) => value.as_array().map(Vec::as_slice),
+            _ => None,
         }
-        document
+    }
+
+    /// All rows at once, with the remarks about those that could not be read.
+    pub fn all_rows(&self) -> (Cow<'_, [Value]>, Vec<Diagnostic>) {
+        if let Some(items) = self.list() {
+            return (Cow::Borrowed(items), Vec::new());
+        }
+        let mut items = Vec::new();
+        let diagnostics = self.rows(|row| items.push(row.value.clone()));
+        (Cow::Owned(items), diagnostics)
+    }
+
+    /// Calls `each` with every row: the records of JSON lines, the elements of a list, or the one object. Returns the
+    /// remarks about records that could not be read.
+    pub fn rows(&self, mut each: impl FnMut(Row<'_>)) -> Vec<Diagnostic> {
+        let mut reader = RowReader::default();
+        match &self.shape {
+            Shape::Value(value) => self.values(value, &mut each),
+            Shape::Lines(spans) => {
+                for batch in batches(spans) {
+                    self.batch(&mut reader, spans, batch, &mut each);
+                }
+            }
+            Shape::Other(_) => {}
+        }
+        reader.finish()
+    }
+
+    /// Like [`rows`](Self::rows), on all threads of the pool: what `map` makes of each row, in order. A record is
+    /// parsed, mapped and forgotten, so that a large file never stands in memory as values.
+    pub fn map_rows<T: Send>(&self, map: impl Fn(Row<'_>) -> T + Sync) -> (Vec<T>, Vec<Diagnostic>) {
+        let Shape::Lines(spans) = &self.shape else {
+            let mut mapped = Vec::new();
+            let diagnostics = self.rows(|row| mapped.push(map(row)));
+            return (mapped, diagnostics);
+        };
+        let opening = self.head.first().and_then(|row| opening_of(&row.value));
+        let read = |batch: Range<usize>| {
+            let mut reader = RowReader::resuming_at(opening.clone());
+            let mut mapped = Vec::new();
+            self.batch(&mut reader, spans, batch, &mut |row| mapped.push(map(row)));
+            (mapped, reader)
+        };
+        let parts: Vec<(Vec<T>, RowReader)> = batches(spans).into_par_iter().map(read).collect();
+        let mut all = RowReader::default();
+        let mut mapped = Vec::with_capacity(parts.len());
+        for (part, reader) in parts {
+            mapped.extend(part);
+            all.add(reader);
+        }
+        (mapped, all.finish())
+    }
+
+    fn values(&self, value: &Value, each: &mut impl FnMut(Row<'_>)) {
+        let (start, spans) = self.places(value);
+        let Value::Array(items) = value else {
+            each(Row { value, record: 0, span: ByteSpan { start, len: self.size() - start } });
+            return;
+        };
+        for (record, value) in items.iter().enumerate() {
+            let span = spans.get(record).copied().unwrap_or_default();
+            each(Row { value, record, span });
+        }
+    }
+
+    /// Where the value of the document begins, and where the elements of a list stand; none if that cannot be told.
+    fn places(&self, value: &Value) -> (u64, Vec<ByteSpan>) {
+        let Store::Memory(bytes) = &self.store else { return (0, Vec::new()) };
+        let start = bytes.iter().position(|b| matches!(b, b'{' | b'[')).unwrap_or(0);
+        let mut spans = Vec::new();
+        let Some(items) = value.as_array() else { return (start as u64, spans) };
+        let whole = skim::elements(bytes.get(start..).unwrap_or_default(), |range| {
+            spans.push(ByteSpan { start: (start + range.start) as u64, len: range.len() as u64 });
+            true
+        });
+        // A list that had to be repaired may look otherwise than it was read.
+        if whole.is_none() || spans.len() != items.len() {
+            spans.clear();
+        }
+        (start as u64, spans)
+    }
+
+    /// Some records of JSON lines: from the head if they were read there, else from the bytes.
+    fn batch(&self, reader: &mut RowReader, spans: &[RecordSpan], batch: Range<usize>, each: &mut impl FnMut(Row<'_>)) {
+        let these = spans.get(batch.clone()).unwrap_or_default();
+        let (Some(first), Some(last)) = (these.first(), these.last()) else { return };
+        let bytes = match self.store.get(first.start..last.end) {
+            Ok(bytes) => bytes,
+            Err(why) => return reader.lost(*first, these.len(), &why),
+        };
+        for (at, span) in batch.zip(these) {
+            let known = self.head.binary_search_by_key(&at, |row| row.at).ok().and_then(|i| self.head.get(i));
+            if let Some(row) = known.filter(|row| row.whole) {
+                let bytes = ByteSpan { start: span.start as u64, len: (span.end - span.start) as u64 };
+                reader.give(&row.value, bytes, span.line, each);
+                continue;
+            }
+            let text = bytes.get(span.start - first.start..span.end - first.start).unwrap_or_default();
+            reader.read(text, *span, at + 1 == spans.len(), each);
+        }
+    }
+
+    /// Size of the document in bytes, unpacked.
+    pub fn size(&self) -> u64 {
+        self.store.len()
+    }
+}
+
+/// Neighbouring records to be read together.
+fn batches(spans: &[RecordSpan]) -> Vec<Range<usize>> {
+    let mut batches = Vec::new();
+    let mut start = 0;
+    for (at, span) in spans.iter().enumerate() {
+        let first = spans.get(start).map_or(0, |s| s.start);
+        if at > start && span.end.saturating_sub(first) > BATCH {
+            batches.push(start..at);
+            start = at;
+        }
+    }
+    if start < spans.len() {
+        batches.push(start..spans.len());
+    }
+    batches
+}
+
+/// Finds out what the bytes of a document are.
+struct Finder<'a, 'd> {
+    bytes: &'a [u8],
+    diagnostics: &'d mut Vec<Diagnostic>,
+}
+
+impl Finder<'_, '_> {
+    fn find(mut self) -> Shape {
+        let start = self.skip_prefix();
+        self.find_shape(start)
     }
 
     /// Skips a byte order mark, white space and NULs; says so where it matters.
@@ -208,87 +368,6 @@ impl<'a> Document<'a> {
                 let line = 1 + count_lines(self.bytes.get(..at));
                 Shape::Other(Cow::Owned(format!("broken JSON: {} (line {line}, byte {at})", error.what)))
             }
-        }
-    }
-
-    /// The elements, if the document is one list.
-    pub fn list(&self) -> Option<&[Value]> {
-        match &self.shape {
-            Shape::Value(value) => value.as_array().map(Vec::as_slice),
-            _ => None,
-        }
-    }
-
-    /// All rows at once, with the remarks about those that could not be read.
-    pub fn all_rows(&self) -> (Cow<'_, [Value]>, Vec<Diagnostic>) {
-        if let Some(items) = self.list() {
-            return (Cow::Borrowed(items), Vec::new());
-        }
-        let mut items = Vec::new();
-        let diagnostics = self.rows(|row| items.push(row.value.clone()));
-        (Cow::Owned(items), diagnostics)
-    }
-
-    /// Calls `each` with every row: the records of JSON lines, the elements of a list, or the one object. Returns the
-    /// remarks about records that could not be read.
-    pub fn rows(&self, mut each: impl FnMut(Row<'_>)) -> Vec<Diagnostic> {
-        let mut reader = RowReader::default();
-        match &self.shape {
-            Shape::Value(value) => self.values(value, &mut each),
-            Shape::Lines(spans) => {
-                for (at, span) in spans.iter().enumerate() {
-                    self.record(&mut reader, at, *span, &mut each);
-                }
-            }
-            Shape::Other(_) => {}
-        }
-        reader.finish()
-    }
-
-    /// Like [`rows`](Self::rows), on all threads of the pool: what `map` makes of each row, in order. A record is
-    /// parsed, mapped and forgotten, so that a large file never stands in memory as values.
-    pub fn map_rows<T: Send>(&self, map: impl Fn(Row<'_>) -> T + Sync) -> (Vec<T>, Vec<Diagnostic>) {
-        let Shape::Lines(spans) = &self.shape else {
-            let mut mapped = Vec::new();
-            let diagnostics = self.rows(|row| mapped.push(map(row)));
-            return (mapped, diagnostics);
-        };
-        let opening = self.head.first().and_then(|row| opening_of(&row.value));
-        let read = |(at, span): (usize, &RecordSpan)| {
-            let mut reader = RowReader::resuming_at(opening.clone());
-            let mut mapped = Vec::new();
-            self.record(&mut reader, at, *span, &mut |row| mapped.push(map(row)));
-            (mapped, reader)
-        };
-        let parts: Vec<(Vec<T>, RowReader)> = spans.par_iter().enumerate().map(read).collect();
-        let mut all = RowReader::default();
-        let mut mapped = Vec::with_capacity(parts.len());
-        for (part, reader) in parts {
-            mapped.extend(part);
-            all.add(reader);
-        }
-        (mapped, all.finish())
-    }
-
-    fn values(&self, value: &Value, each: &mut impl FnMut(Row<'_>)) {
-        if let Value::Array(items) = value {
-            for (record, value) in items.iter().enumerate() {
-                each(Row { value, record, span: ByteSpan::default() });
-            }
-        } else {
-            each(Row { value, record: 0, span: ByteSpan { start: 0, len: self.bytes.len() as u64 } });
-        }
-    }
-
-    /// One record of JSON lines: from the head if it was read there, else from the bytes.
-    fn record(&self, reader: &mut RowReader, at: usize, span: RecordSpan, each: &mut impl FnMut(Row<'_>)) {
-        let known = self.head.binary_search_by_key(&at, |row| row.at).ok().and_then(|i| self.head.get(i));
-        match known.filter(|row| row.whole) {
-            Some(row) => {
-                let bytes = ByteSpan { start: span.start as u64, len: (span.end - span.start) as u64 };
-                reader.give(&row.value, bytes, span.line, each);
-            }
-            None => reader.read(self.bytes, span, each),
         }
     }
 }

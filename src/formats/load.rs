@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::big;
 use super::document::{Document, Shape};
+use super::keep::Keep;
 use super::sniff::{Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader, formats};
 use super::tasks::TaskCache;
@@ -34,28 +36,35 @@ pub struct LoadedFile {
     pub reports: Vec<Arc<RunReport>>,
 }
 
-/// Reads every file at and below `paths`, in parallel on threads of its own. `on_file` gets each file as soon as it
-/// is read, in any order and from any thread; the result is in order of the paths.
+/// Reads every file at and below `paths`, in parallel on threads of its own, and keeps all of it in memory. `on_file`
+/// gets each file as soon as it is read, in any order and from any thread; of a large file several parts, each of
+/// which replaces what was known of the same trajectories before. The result is in order of the paths.
 /// Nothing is fatal: a path that cannot be read is listed with the reason.
 pub fn load(paths: &[PathBuf], on_file: &(dyn Fn(LoadedFile) + Sync)) -> Dataset {
+    load_within(paths, None, on_file)
+}
+
+/// Reads as [`load`] does, but keeps only so many bytes of steps in memory: the other trajectories have
+/// [`Body::Read`](crate::trajectory::Body), and [`open`](super::open()) brings their steps.
+pub fn load_within(paths: &[PathBuf], bytes: Option<u64>, on_file: &(dyn Fn(LoadedFile) + Sync)) -> Dataset {
     let units = walk::units(paths);
     let tasks = TaskCache::default();
+    let keep = Keep::new(bytes);
     let read = |unit: &Unit| {
         let mut file = match unit {
-            Unit::File(entry) => load_single(entry, &tasks),
-            Unit::Folder(unit) => load_folder(unit),
+            Unit::File(entry) => load_single(entry, &tasks, &keep, on_file),
+            Unit::Folder(unit) => {
+                let mut file = load_folder(unit);
+                keep.settle_file(&mut file);
+                file
+            }
             Unit::Unreadable(path, reason) => refused(path, reason.clone()),
         };
         file.report.foreign &= !paths.contains(&file.report.path);
         on_file(file.clone());
         file
     };
-    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(16);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build();
-    let files: Vec<LoadedFile> = match pool {
-        Ok(pool) => pool.install(|| units.par_iter().map(read).collect()),
-        Err(_) => units.iter().map(read).collect(),
-    };
+    let files: Vec<LoadedFile> = in_pool(|| units.par_iter().map(read).collect());
     let mut dataset = Dataset::default();
     for file in files {
         dataset.trajectories.extend(file.trajectories);
@@ -66,6 +75,15 @@ pub fn load(paths: &[PathBuf], on_file: &(dyn Fn(LoadedFile) + Sync)) -> Dataset
     }
     replay::mark(&mut dataset.trajectories);
     dataset
+}
+
+/// Runs on threads with stacks deep enough for nested values.
+pub fn in_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(16);
+    match rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build() {
+        Ok(pool) => pool.install(work),
+        Err(_) => work(),
+    }
 }
 
 /// Reads one file's bytes as [`load`] does, without looking for issue texts beside it.
@@ -108,15 +126,21 @@ fn matches(sniff: &Sniff<'_>) -> Vec<(&'static Format, Match)> {
     all
 }
 
-fn load_single(entry: &Entry, tasks: &TaskCache) -> LoadedFile {
-    let mut file = load_entry(entry);
+fn load_single(entry: &Entry, tasks: &TaskCache, keep: &Keep, on_part: &(dyn Fn(LoadedFile) + Sync)) -> LoadedFile {
+    let big = big::load(entry, keep, on_part);
+    let small = big.is_none();
+    let mut file = big.unwrap_or_else(|| load_entry(entry));
     if file.report.format == Some("labelled") {
         tasks.fill(&entry.path, &mut file);
+    }
+    if small {
+        keep.settle_file(&mut file);
     }
     file
 }
 
-fn load_folder(unit: &FolderUnit) -> LoadedFile {
+/// Reads the files of a folder that belong together.
+pub fn load_folder(unit: &FolderUnit) -> LoadedFile {
     let members: Vec<&Entry> = unit.members.iter().collect();
     let id = unit.format.id;
     let input = FolderInput { path: &unit.path, members: &members, format: id };
@@ -124,9 +148,9 @@ fn load_folder(unit: &FolderUnit) -> LoadedFile {
         Reader::Folder { decode, .. } => decode(&input),
         Reader::File { .. } => Decoded::default(),
     };
-    finish(&unit.path, 0, &mut decoded);
+    finish(&unit.path, 0, true, &mut decoded);
     let name = unit.format.name;
-    let mut file = loaded(&unit.path, unit.format, &unit.reason, decoded);
+    let mut file = loaded(&unit.path, unit.format, &format!("{name}: {}", unit.reason), decoded);
     let folder = unit.path.display();
     file.members = members
         .iter()
@@ -163,37 +187,51 @@ fn is_foreign(path: &Path, content: &bytes::Content) -> bool {
 
 fn decode(path: &Path, content: &bytes::Content) -> LoadedFile {
     let document = Document::read(&content.bytes);
-    let sniff = Sniff::new(path, &document);
-    let refuse = |reason| {
-        let mut file = refused(path, reason);
-        file.report.diagnostics = content.diagnostics.iter().chain(&document.diagnostics).cloned().collect();
-        file
-    };
-    let best = matches(&sniff).into_iter().next();
-    if let (Shape::Other(what), None) = (&document.shape, &best) {
-        let mut file = refuse(what.clone().into_owned());
-        file.report.foreign = is_foreign(path, content);
-        return file;
-    }
-    let Some((format, found)) = best else {
-        return refuse(match unread::name(&sniff) {
-            Some(name) => format!("{name}: not read in this version"),
-            None => format!("no known format: {} (`trajscope formats` lists what is read)", sniff.describe()),
-        });
+    let (format, found) = match recognise_document(path, &document) {
+        Ok(found) => found,
+        Err(mut file) => {
+            file.report.foreign &= is_foreign(path, content);
+            file.report.diagnostics.splice(0..0, content.diagnostics.iter().cloned());
+            return *file;
+        }
     };
     let mut decoded = match format.reader {
         Reader::File { decode, .. } => decode(&Input { path, document: &document, format: format.id }),
         Reader::Folder { .. } => Decoded::default(),
     };
-    finish(path, document.bytes.len() as u64, &mut decoded);
+    finish(path, document.size(), true, &mut decoded);
     let mut before = content.diagnostics.clone();
     before.extend(document.diagnostics.iter().cloned());
     decoded.diagnostics.splice(0..0, before);
-    loaded(path, format, &found.reason, decoded)
+    loaded(path, format, &format!("{}: {}", format.name, found.reason), decoded)
 }
 
-fn loaded(path: &Path, format: &'static Format, seen: &str, decoded: Decoded) -> LoadedFile {
-    let mut reason = format!("{}: {seen}", format.name);
+/// The format that fits best, and by what; or the file as one that is not understood.
+pub fn recognise_document(path: &Path, document: &Document<'_>) -> Result<(&'static Format, Match), Box<LoadedFile>> {
+    let sniff = Sniff::new(path, document);
+    let best = matches(&sniff).into_iter().next();
+    let refuse = |reason, foreign| {
+        let mut file = refused(path, reason);
+        file.report.diagnostics.clone_from(&document.diagnostics);
+        file.report.foreign = foreign;
+        Box::new(file)
+    };
+    match (best, &document.shape) {
+        (Some(best), _) => Ok(best),
+        (None, Shape::Other(what)) => Err(refuse(what.clone().into_owned(), true)),
+        (None, _) => Err(refuse(
+            match unread::name(&sniff) {
+                Some(name) => format!("{name}: not read in this version"),
+                None => format!("no known format: {} (`trajscope formats` lists what is read)", sniff.describe()),
+            },
+            false,
+        )),
+    }
+}
+
+/// A file that was read.
+pub fn loaded(path: &Path, format: &'static Format, seen: &str, decoded: Decoded) -> LoadedFile {
+    let mut reason = seen.to_owned();
     if format.kind == Kind::Trajectory && decoded.trajectories.is_empty() {
         reason.push_str("; no trajectory could be read from it");
     }
@@ -216,8 +254,9 @@ fn loaded(path: &Path, format: &'static Format, seen: &str, decoded: Decoded) ->
 }
 
 /// What all decoders leave to be done.
-fn finish(path: &Path, len: u64, decoded: &mut Decoded) {
-    let only = decoded.trajectories.len() == 1;
+/// `all` if this is everything there is in the file: then its name may say which instance it is about.
+pub fn finish(path: &Path, len: u64, all: bool, decoded: &mut Decoded) {
+    let only = all && decoded.trajectories.len() == 1;
     for trajectory in &mut decoded.trajectories {
         path.clone_into(&mut trajectory.source.path);
         if only && trajectory.source.span == ByteSpan::default() {

@@ -16,6 +16,7 @@ mod guard;
 mod keys;
 mod log;
 mod picture;
+mod reader;
 mod session;
 mod source;
 mod syntax;

@@ -11,6 +11,7 @@ use crate::app::{Effect, ExportEntry, Msg, Priority};
 use crate::export::{Chosen, Shape, WriteError, to_bytes, write_new};
 use crate::work::{self, CriticThread, InspectRequest, LatestThread, ScoreRequest, WorkEvent};
 
+use super::reader::{self, Wanted};
 use super::{OpenCritic, syntax};
 
 /// The threads behind the screen. Dropping it ends them: exports are finished, the critic gets a second.
@@ -18,6 +19,7 @@ pub(super) struct Workers {
     send: Sender<Msg>,
     critic: Option<CriticThread>,
     highlight: LatestThread<Vec<HighlightRequest>>,
+    reader: LatestThread<Wanted>,
     exports: Vec<JoinHandle<()>>,
 }
 
@@ -30,7 +32,8 @@ impl Workers {
         work::spawn_loader(paths, sender(send.clone()))?;
         let critic = critic.map(|open| CriticThread::spawn(open, sender(send.clone()))).transpose()?;
         let highlight = syntax::spawn(send.clone())?;
-        Ok(Self { send, critic, highlight, exports: Vec::new() })
+        let reader = reader::spawn(send.clone())?;
+        Ok(Self { send, critic, highlight, reader, exports: Vec::new() })
     }
 
     /// Runs one effect; `true` if it is to leave the program.
@@ -47,6 +50,8 @@ impl Workers {
                     critic.inspect(InspectRequest { key, generation, trajectory });
                 }
             }
+            Effect::OpenRun { key, trajectory } => self.reader.submit(Wanted::Run(key, trajectory)),
+            Effect::ReadRaw { key, trajectory, steps } => self.reader.submit(Wanted::Raw(key, trajectory, steps)),
             Effect::Highlight(requests) => self.highlight.submit(requests),
             Effect::Export { path, overwrite, entries } => self.export(path, overwrite, entries),
         }

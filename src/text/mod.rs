@@ -9,6 +9,7 @@
 #[cfg(test)]
 mod cases;
 mod images;
+mod indent;
 mod sanitize;
 mod scan;
 mod style;
@@ -16,6 +17,7 @@ mod width;
 mod wrap;
 
 pub use images::fold_images;
+pub use indent::indent_json;
 pub use sanitize::{TAB_WIDTH, ansi_spans, one_line, sanitize, sanitize_with};
 pub use style::{Color, Style, StyleSpan, StyledLine};
 pub use width::{display_width, fit, truncate, truncate_start};

@@ -7,9 +7,11 @@
 
 mod diagnostics;
 mod join;
+mod unread;
 
 pub use diagnostics::{Diagnostic, Place, Severity};
 pub use join::{Attempt, Dataset, FileReport, Issue, IssueId, Label, Prediction, RunReport, join};
+pub use unread::Body;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -261,8 +263,12 @@ pub struct Trajectory {
     pub task: Option<String>,
     /// Tools described in the file.
     pub tools: Vec<ToolSpec>,
-    /// Everything that happened, in file order.
+    /// Everything that happened, in file order. Empty while `body` says that the steps are not in memory.
     pub steps: Vec<Step>,
+    /// Are the steps here, and if not, what is known of them?
+    pub body: Body,
+    /// Fingerprints of the actions of a trajectory whose steps were let go.
+    pub prints: Arc<[u64]>,
     /// The candidate patch exactly as the file holds it; `Some("")` = the file says the patch is empty,
     /// `None` = the file does not say. Never the gold patch.
     pub patch: Option<String>,
@@ -289,9 +295,9 @@ impl Trajectory {
         self.steps.iter().enumerate().filter_map(|(i, s)| s.is_action().then_some(i)).collect()
     }
 
-    /// Number of actions.
+    /// Number of actions; 0 also while nobody has counted them (see [`known_actions`](Self::known_actions)).
     pub fn n_actions(&self) -> usize {
-        self.steps.iter().filter(|s| s.is_action()).count()
+        self.known_actions().unwrap_or(0)
     }
 
     /// The steps that follow action `action` up to the next action (its observations), as a range into `steps`.

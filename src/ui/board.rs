@@ -237,7 +237,7 @@ impl Line<'_, '_> {
 
 /// How far the scoring of one attempt is: actions scored of all.
 fn progress(known: &AttemptEntry, scoring: Option<&Scoring>) -> String {
-    let all = known.facts.actions;
+    let Some(all) = known.facts.actions else { return "…".to_owned() };
     match scoring.map(|s| (&s.status, s.scored())) {
         None if all == 0 => "patch".to_owned(),
         None => format!("-/{all}"),

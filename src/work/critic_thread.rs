@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::critic::{Cancel, Critic, ScoreError};
+use crate::formats;
 use crate::trajectory::TrajectoryKey;
 
 use super::event::WorkEvent;
@@ -247,12 +248,17 @@ impl Worker<'_> {
             state.running.as_ref().map(|running| (running.cancel.clone(), Arc::clone(&running.rewards)))?
         };
         let (key, generation) = (request.key.clone(), request.generation);
+        // Its steps may have been let go: they are read again for as long as it is scored.
+        let trajectory = match formats::open(&request.trajectory) {
+            Ok(trajectory) => trajectory,
+            Err(why) => return Some(failure(request, ScoreError::Engine(why))),
+        };
         if request.kind == Kind::Inspect {
-            let input = critic.inspect(&request.trajectory).map(Box::new);
+            let input = critic.inspect(&trajectory).map(Box::new);
             return (!cancel.is_cancelled()).then_some(WorkEvent::Inspected { key, generation, input });
         }
         let started = Instant::now();
-        let outcome = critic.score(&request.trajectory, &cancel, &mut |score| {
+        let outcome = critic.score(&trajectory, &cancel, &mut |score| {
             rewards.fetch_add(1, Ordering::Relaxed);
             let partial = WorkEvent::Partial { key: key.clone(), generation, score };
             // A late reward of cancelled work would only be thrown away.

@@ -13,6 +13,9 @@ use super::event::WorkEvent;
 /// Files are reported together when they come faster than this: whoever listens joins them anew each time.
 const TOGETHER: Duration = Duration::from_millis(100);
 
+/// Bytes of steps kept in memory; those of further trajectories are read again when they are looked at.
+const KEEP: u64 = 48 << 20;
+
 /// Reads everything at and below `paths` on a thread of its own: what was read so far in parts
 /// ([`WorkEvent::Files`]), then the whole ([`WorkEvent::Loaded`]). `send` returns `false` when nobody listens.
 ///
@@ -22,7 +25,7 @@ pub fn spawn_loader(
     paths: Vec<PathBuf>,
     send: impl Fn(WorkEvent) -> bool + Send + Sync + 'static,
 ) -> std::io::Result<()> {
-    let load = move |on_file: &(dyn Fn(LoadedFile) + Sync)| formats::load(&paths, on_file);
+    let load = move |on_file: &(dyn Fn(LoadedFile) + Sync)| formats::load_within(&paths, Some(KEEP), on_file);
     std::thread::Builder::new().name("loader".to_owned()).spawn(move || run(load, &send))?;
     Ok(())
 }

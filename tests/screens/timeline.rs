@@ -122,6 +122,7 @@ fn every_tab_shows_its_own_text() {
         ("p", Tab::Patch, "class Lid:"),
         ("i", Tab::Input, "◀◀ value of action 3"),
         ("R", Tab::Run, "outcome: unresolved"),
+        ("J", Tab::Raw, "reading the records from the file"),
     ] {
         press(&mut state, key);
         assert_eq!(state.timeline.tab, tab);
@@ -131,7 +132,7 @@ fn every_tab_shows_its_own_text() {
     press(&mut state, "]");
     assert_eq!(state.timeline.tab, Tab::Action);
     press(&mut state, "[");
-    assert_eq!(state.timeline.tab, Tab::Run);
+    assert_eq!(state.timeline.tab, Tab::Raw);
 }
 
 #[test]

@@ -5,6 +5,8 @@ mod moves;
 pub(in crate::app) use moves::handle;
 
 use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
 
 use crate::critic::CriticInput;
 use crate::trajectory::TrajectoryKey;
@@ -16,7 +18,7 @@ use crate::app::effect::{Effect, Priority};
 use crate::app::geometry;
 use crate::app::outline::Outline;
 use crate::app::scores::{Scoring, Status};
-use crate::app::{CriticState, State, View};
+use crate::app::{CriticState, RawRecord, State, View};
 
 /// What `j` and `k` move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -37,6 +39,14 @@ pub enum InputState {
     Ready(Box<CriticInput>),
     /// Not possible: one line.
     Failed(String),
+}
+
+/// Raw records, and whose they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct RawState {
+    key: TrajectoryKey,
+    steps: Range<usize>,
+    records: Option<Vec<RawRecord>>,
 }
 
 /// What the text of the detail was made from; while it is the same, so is the text.
@@ -77,6 +87,10 @@ pub struct Timeline {
     pub patch_id: String,
     /// The critic's input for the open trajectory.
     pub input: Option<InputState>,
+    /// Why the steps of the open trajectory cannot be read.
+    pub unreadable: Option<String>,
+    /// The raw records last read, of these steps of this trajectory.
+    raw: Option<RawState>,
     detail_key: Option<DetailKey>,
     version: u64,
     seen: HashMap<TrajectoryKey, usize>,
@@ -98,7 +112,7 @@ pub fn doc(state: &State) -> &Doc {
     let t = &state.timeline;
     match t.tab {
         Tab::Patch => state.diffs.get(&t.patch_id).map_or(&t.doc, |d| &d.doc),
-        Tab::Action | Tab::Observation | Tab::Input | Tab::Run => &t.doc,
+        Tab::Action | Tab::Observation | Tab::Input | Tab::Run | Tab::Raw => &t.doc,
     }
 }
 
@@ -115,8 +129,11 @@ pub(in crate::app) fn open(state: &mut State, issue: usize, attempt: usize) -> V
     t.action = entry.key().and_then(|k| t.seen.get(k)).copied().unwrap_or(0).min(last);
     (t.issue, t.attempt, t.open, t.outline) = (issue, attempt, true, outline);
     t.input = None;
+    t.unreadable = None;
+    t.raw = None;
     t.detail_key = None;
     let mut effects = prioritise(state);
+    effects.extend(ask_for_steps(state));
     let (id, request) = state.diffs.add(state.data.issues[issue].issue.attempts[attempt].patch());
     state.timeline.patch_id = id;
     effects.extend(request.map(|r| Effect::Highlight(vec![r])));
@@ -192,11 +209,16 @@ fn make(state: &mut State) -> (Doc, Scroll, Vec<Effect>) {
     let doc = match (state.timeline.tab, entry.trajectory(attempt), row) {
         (Tab::Patch, ..) => Doc::default(),
         (Tab::Run, ..) => detail::run(entry, attempt, scoring(state)),
+        (_, Some(t), _) if !t.is_whole() => match &state.timeline.unreadable {
+            Some(why) => note(why),
+            None => note("reading the steps from the file …"),
+        },
         (_, None, _) => note("a prediction without a trajectory: there is only its patch (p)"),
         (_, Some(_), None) => note("this trajectory has no actions: nothing to score. The run as a whole: R"),
         (Tab::Action, Some(t), Some(row)) => detail::action(&t.steps[row.step]),
         (Tab::Observation, Some(t), Some(row)) => detail::observation(t, row),
         (Tab::Input, Some(_), Some(_)) => return make_input(state),
+        (Tab::Raw, Some(_), Some(_)) => return make_raw(state),
     };
     (doc, Scroll::default(), Vec::new())
 }
@@ -224,6 +246,71 @@ fn make_input(state: &mut State) -> (Doc, Scroll, Vec<Effect>) {
         }
     }
     (doc, Scroll::default(), Vec::new())
+}
+
+/// Asks for the steps of the open trajectory if they are not in memory.
+fn ask_for_steps(state: &State) -> Option<Effect> {
+    let trajectory = state.data.issues.get(state.timeline.issue)?.trajectory(state.timeline.attempt)?;
+    let effect = || Effect::OpenRun { key: trajectory.key(), trajectory: Arc::clone(trajectory) };
+    (!trajectory.is_whole()).then(effect)
+}
+
+/// The steps of a trajectory arrived.
+pub(in crate::app) fn opened(state: &mut State, key: &TrajectoryKey) -> Vec<Effect> {
+    if entry(state).and_then(AttemptEntry::key) != Some(key) {
+        return Vec::new();
+    }
+    let (issue, attempt) = (state.timeline.issue, state.timeline.attempt);
+    open(state, issue, attempt)
+}
+
+/// The steps of a trajectory cannot be read.
+pub(in crate::app) fn not_opened(state: &mut State, key: &TrajectoryKey, why: String) -> Vec<Effect> {
+    if entry(state).and_then(AttemptEntry::key) != Some(key) {
+        return Vec::new();
+    }
+    state.timeline.unreadable = Some(why);
+    state.timeline.detail_key = None;
+    refresh(state)
+}
+
+/// The steps whose records the raw tab shows: the selected action with what was observed after it, and for the first
+/// action everything before it.
+fn raw_steps(state: &State) -> Option<Range<usize>> {
+    let row = state.timeline.outline.rows.get(state.timeline.action)?;
+    let start = if state.timeline.action == 0 { 0 } else { row.step };
+    Some(start..row.observations.end.max(row.step + 1))
+}
+
+fn make_raw(state: &mut State) -> (Doc, Scroll, Vec<Effect>) {
+    let mut doc = Doc::default();
+    let steps = raw_steps(state).unwrap_or_default();
+    let Some(trajectory) = state.data.issues[state.timeline.issue].trajectory(state.timeline.attempt).cloned() else {
+        return (doc, Scroll::default(), Vec::new());
+    };
+    let key = trajectory.key();
+    let known = state.timeline.raw.as_ref().filter(|r| r.key == key && r.steps == steps);
+    if let Some(records) = known.and_then(|r| r.records.as_ref()) {
+        return (detail::raw(records, steps.start), Scroll::default(), Vec::new());
+    }
+    doc.push(Tone::Note, "reading the records from the file …");
+    state.timeline.raw = Some(RawState { key: key.clone(), steps: steps.clone(), records: None });
+    (doc, Scroll::default(), vec![Effect::ReadRaw { key, trajectory, steps }])
+}
+
+/// Raw records arrived.
+pub(in crate::app) fn raw_read(
+    state: &mut State,
+    key: &TrajectoryKey,
+    steps: &Range<usize>,
+    records: Vec<RawRecord>,
+) -> Vec<Effect> {
+    let Some(raw) = state.timeline.raw.as_mut().filter(|r| r.key == *key && r.steps == *steps) else {
+        return Vec::new();
+    };
+    raw.records = Some(records);
+    state.timeline.detail_key = None;
+    refresh(state)
 }
 
 fn ask_for_input(state: &mut State) -> Option<Effect> {

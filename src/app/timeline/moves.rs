@@ -44,6 +44,7 @@ pub(in crate::app) fn handle(state: &mut State, action: Action) -> Option<Vec<Ef
         Action::TabPatch => show(state, Tab::Patch),
         Action::TabInput => show(state, Tab::Input),
         Action::TabRun => show(state, Tab::Run),
+        Action::TabRaw => show(state, Tab::Raw),
         Action::Open => {
             state.timeline.focus = Focus::Detail;
             Vec::new()

@@ -266,7 +266,7 @@ impl Session {
             let text = format!("{} records are written twice: counted once", self.repeated);
             diagnostics.push(Diagnostic::new(Severity::Info, "claude.repeated", text));
         }
-        let len = input.document.bytes.len() as u64;
+        let len = input.document.size();
         let name = if self.iflow { "iFlow CLI" } else { "Claude Code" };
         let agent = self.version.map_or(name.to_owned(), |v| format!("{name} {v}"));
         let stem = input.path.file_stem().and_then(|s| s.to_str()).unwrap_or_default();

@@ -39,7 +39,7 @@ pub(super) fn decode(input: &Input<'_>) -> Decoded {
     let mut out = stream.out;
     out.format = input.format;
     out.agent = Some("Codex CLI".to_owned());
-    out.source = Source { span: ByteSpan { start: 0, len: input.document.bytes.len() as u64 }, ..Source::default() };
+    out.source = Source { span: ByteSpan { start: 0, len: input.document.size() }, ..Source::default() };
     session::complete(&mut out);
     out.usage.tokens_in = stream.used.map(|t| t.input);
     out.usage.tokens_cached = stream.used.and_then(|t| t.cached);

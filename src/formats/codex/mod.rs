@@ -100,7 +100,7 @@ fn decode(input: &Input<'_>) -> Decoded {
     diagnostics.extend(rollout.tally_and_events());
     let mut out = rollout.out;
     out.format = input.format;
-    out.source = Source { span: ByteSpan { start: 0, len: input.document.bytes.len() as u64 }, ..Source::default() };
+    out.source = Source { span: ByteSpan { start: 0, len: input.document.size() }, ..Source::default() };
     session::complete(&mut out);
     let sums = session::totals(&out.steps);
     out.usage.tokens_in = rollout.total.map(|t| t.input);

@@ -33,9 +33,8 @@ impl RowReader {
         Self { opening, ..Self::default() }
     }
 
-    pub(super) fn read(&mut self, bytes: &[u8], span: RecordSpan, each: &mut impl FnMut(Row<'_>)) {
-        let text = bytes.get(span.start..span.end).unwrap_or_default();
-        let last = bytes.get(span.end..).is_none_or(|rest| rest.iter().all(|b| json::is_space(*b)));
+    /// Reads the record whose bytes are `text`; `last` if none follows in the file.
+    pub(super) fn read(&mut self, text: &[u8], span: RecordSpan, last: bool, each: &mut impl FnMut(Row<'_>)) {
         let mut at = 0;
         loop {
             let ahead = text.get(at..).unwrap_or_default();
@@ -70,6 +69,14 @@ impl RowReader {
         }
         each(Row { value, record: self.values, span });
         self.values += 1;
+    }
+
+    /// Records that could not be read from the file.
+    pub(super) fn lost(&mut self, first: RecordSpan, records: usize, why: &str) {
+        self.bad += records;
+        let text = format!("{records} records could not be read: {why}; open the file again");
+        let remark = Diagnostic::new(Severity::Error, "file.unreadable", text);
+        self.diagnostics.push(remark.at_line(first.line).at_byte(first.start as u64));
     }
 
     /// Takes over what another reader counted, in order.

@@ -50,7 +50,7 @@ pub fn decode(input: &Input<'_>) -> Decoded {
     }
     let mut readers = Readers::new(if v1 { Generation::V1 } else { Generation::V0 }, forks.ways());
     let diagnostics = input.document.rows(|row| {
-        let record = if input.document.list().is_none() && row.span.len == input.document.bytes.len() as u64 {
+        let record = if input.document.list().is_none() && row.span.len == input.document.size() {
             RawPlace::default()
         } else {
             rows::place(row)

@@ -34,8 +34,9 @@ fn is_copy(a: &Trajectory, b: &Trajectory) -> bool {
         && a.instance_id.is_some()
         && a.format == b.format
         && a.patch == b.patch
-        && a.steps.len() == b.steps.len()
-        && a.steps.iter().zip(&b.steps).all(|(a, b)| a.role == b.role && a.text == b.text && a.calls == b.calls)
+        && a.known_steps().is_some()
+        && a.known_steps() == b.known_steps()
+        && a.content_hash() == b.content_hash()
 }
 
 /// Joins the predictions for one instance to its attempts; those that fit none become attempts of their own.
