@@ -297,3 +297,35 @@ fn the_samples_are_read_scored_and_ranked_without_a_remark() {
     assert!(ranked.iter().all(|i| i["oracle"].is_f64()), "labels of every attempt are known");
     assert!(ranked.iter().any(|i| i["order"].to_string().contains("\"twins\":[\"")), "there are twins");
 }
+
+#[test]
+fn joins_says_what_went_where_and_what_did_not() {
+    let env = Env::new();
+    two_runs(&env);
+    env.write(
+        "run1/preds.json",
+        json!({"demo__calc-1": {"model_patch": patch("def half(n): return n // 2")}}).to_string(),
+    );
+    env.write(
+        "run2/report.json",
+        json!({"resolved_ids": ["demo/calc:pr-1"], "unresolved_ids": ["demo__gone-9"]}).to_string(),
+    );
+    let output = env.run(&["joins", "--json", "."]);
+    assert_eq!(output.status.code(), Some(1), "a report names an instance nobody attempted");
+    let found: Vec<(Value, Value, Value, Value)> = lines(&output)
+        .into_iter()
+        .map(|l| (l["what"].clone(), l["instance_id"].clone(), l["attempt"].clone(), l["rule"].clone()))
+        .collect();
+    let same = json!("lies in the folder of the same run");
+    let expected = [
+        (json!("trajectory"), json!("demo__calc-1"), json!("run1"), json!("no report speaks of it")),
+        (json!("prediction"), json!("demo__calc-1"), json!("run1"), same.clone()),
+        (json!("report"), json!("demo/calc:pr-1"), json!("run2"), same),
+        (json!("report"), json!("demo__gone-9"), Value::Null, json!("no trajectory and no prediction of the instance")),
+    ];
+    assert_eq!(found, expected);
+    let missing = lines(&env.run(&["joins", "--json", "--missing", "."]));
+    assert_eq!(missing.len(), 2);
+    let text = stdout(&env.run(&["joins", "."]));
+    assert!(text.contains("report: 1 labels (lies in the folder of the same run), 1 not joined"), "{text}");
+}

@@ -1,11 +1,13 @@
 //! What was loaded, joined into issues, with what is known of every attempt.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::text;
-use crate::trajectory::{Attempt, Dataset, FileReport, Issue, IssueId, Outcome, SharedTrajectory, TrajectoryKey, join};
+use crate::trajectory::{
+    Attempt, Dataset, FileReport, Issue, IssueId, Outcome, SharedTrajectory, TrajectoryKey, account, join, summary,
+};
 
 use super::facts::{Badge, Facts};
 use super::scores::ScoreBook;
@@ -111,6 +113,8 @@ pub struct Data {
     pub dataset: Dataset,
     /// Joined, in order of their names.
     pub issues: Vec<IssueEntry>,
+    /// By file, what was joined to what and what was not; filled when somebody asks ([`Self::account`]).
+    pub joins: BTreeMap<PathBuf, Vec<String>>,
     /// More is coming.
     pub loading: bool,
     /// Number of files in the latest join.
@@ -200,6 +204,17 @@ impl Data {
         let old = std::mem::take(&mut self.facts);
         let issues = join(&self.dataset);
         self.issues = issues.into_iter().map(|issue| self.entry(issue, &old)).collect();
+        if !self.joins.is_empty() {
+            self.account();
+        }
+    }
+
+    /// Finds out what was joined to what: only when it is to be shown, because it takes another join.
+    pub fn account(&mut self) {
+        self.joins.clear();
+        for (path, text) in summary(&account(&self.dataset)) {
+            self.joins.entry(path).or_default().push(text);
+        }
     }
 
     /// Files that were not understood, then those with remarks, then the rest, then what is no data at all; each in the order of reading.

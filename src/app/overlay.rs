@@ -134,6 +134,8 @@ fn files(state: &State) -> Vec<OverlayRow> {
             None => rows.push(row(Tone::Error, path, reason)),
             Some(format) => rows.push(row(Tone::Plain, path, format!("{format}: {reason}"))),
         }
+        let joins = state.data.joins.get(&file.path).map(Vec::as_slice).unwrap_or_default();
+        rows.extend(joins.iter().map(|text| row(Tone::Plain, "", text::one_line(text))));
         for d in &file.diagnostics {
             let tone = if d.severity == Severity::Error { Tone::Error } else { Tone::Note };
             let place = d.at.to_string();
@@ -190,5 +192,25 @@ mod tests {
         let rows = lines(&state, OverlayKind::Files, 80).rows;
         assert_eq!(rows[0].left, "1 files, 0 trajectories, 1 files not understood");
         assert_eq!((rows[1].left.as_str(), rows[1].tone), ("a.bin", Tone::Error));
+    }
+
+    #[test]
+    fn the_files_say_what_was_joined() {
+        let mut state = state();
+        let report = crate::trajectory::RunReport { path: "r.json".into(), ..Default::default() };
+        let outcomes = [("o__r-1".to_owned(), crate::trajectory::Outcome::Resolved)].into();
+        state.data.dataset.reports.push(std::sync::Arc::new(crate::trajectory::RunReport { outcomes, ..report }));
+        state.data.dataset.files.push(crate::trajectory::FileReport {
+            path: "r.json".into(),
+            format: Some("report-run"),
+            reason: "a report".to_owned(),
+            foreign: false,
+            trajectories: 0,
+            diagnostics: Vec::new(),
+        });
+        state.data.account();
+        let rows = lines(&state, OverlayKind::Files, 120).rows;
+        let text: String = rows.iter().map(|r| r.right.as_str()).collect::<Vec<_>>().join(" ");
+        assert!(text.contains("report: 1 not joined (no trajectory and no prediction of the instance)"), "{text}");
     }
 }

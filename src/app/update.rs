@@ -350,6 +350,9 @@ fn in_overlay(state: &mut State, overlay: Overlay, action: Action) -> Vec<Effect
 
 fn toggle_overlay(state: &mut State, kind: OverlayKind) -> Vec<Effect> {
     let open = state.overlay.is_some_and(|o| o.kind == kind);
+    if kind == OverlayKind::Files && !open {
+        state.data.account();
+    }
     state.overlay = (!open).then_some(Overlay { kind, first: 0 });
     Vec::new()
 }

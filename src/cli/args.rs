@@ -70,6 +70,8 @@ pub enum Command {
     Export(ExportArgs),
     /// Show exactly what a critic reads of one trajectory.
     Inspect(InspectArgs),
+    /// Show what was joined to what: predictions and reports to trajectories, by which rule, and what was not.
+    Joins(JoinsArgs),
     /// List the critics and what their numbers mean.
     Critics(ListArgs),
     /// List the formats and how each is recognised.
@@ -181,6 +183,20 @@ pub struct InspectArgs {
     /// The critic.
     #[command(flatten)]
     pub critic: CriticArgs,
+}
+
+/// `trajscope joins`
+#[derive(Debug, ClapArgs)]
+pub struct JoinsArgs {
+    /// Files and folders.
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// One JSON object a line: every prediction, every statement of a report, every trajectory without a label.
+    #[arg(long)]
+    pub json: bool,
+    /// Only what was not joined.
+    #[arg(long)]
+    pub missing: bool,
 }
 
 /// `trajscope critics`, `formats`, `doctor`

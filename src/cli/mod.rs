@@ -7,6 +7,7 @@ mod args;
 mod doctor;
 mod export;
 mod inspect;
+mod joins;
 mod lists;
 mod load;
 mod open;
@@ -69,6 +70,7 @@ fn run(args: Args, out: &mut Out) -> anyhow::Result<Verdict> {
         Some(Command::Rank(a)) => rank::run(&a, out),
         Some(Command::Export(a)) => export::run(&a, out),
         Some(Command::Inspect(a)) => inspect::run(&a, out),
+        Some(Command::Joins(a)) => joins::run(&a, out),
         Some(Command::Critics(a)) => lists::critics(&a, out),
         Some(Command::Formats(a)) => lists::formats(&a, out),
         Some(Command::Doctor(a)) => doctor::run(&a, out),

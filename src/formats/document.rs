@@ -213,6 +213,17 @@ impl<'a> Document<'a> {
         }
     }
 
+    /// At most so many bytes from the beginning; fewer if the document is shorter.
+    pub fn beginning(&self, most: usize) -> Cow<'_, [u8]> {
+        let len = usize::try_from(self.size()).unwrap_or(usize::MAX).min(most);
+        self.store.get(0..len).unwrap_or_default()
+    }
+
+    /// The whole document as text, invalid UTF-8 replaced: for what is no JSON.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.beginning(usize::MAX)).into_owned()
+    }
+
     /// Size of the document in bytes, unpacked.
     pub fn size(&self) -> u64 {
         self.store.len()
@@ -428,10 +439,7 @@ fn not_json(rest: &[u8]) -> Cow<'static, str> {
         ("<!doctype html", "an HTML page, not a trajectory (a download that failed?)"),
         ("<html", "an HTML page, not a trajectory (a download that failed?)"),
         ("<?xml", "an XML document"),
-        ("diff --git", "a patch: predictions are read from preds.json or JSON lines"),
         ("--- ", "a patch or a YAML document"),
-        ("# aider chat started at", "an aider chat history: not read yet"),
-        ("task metadata:", "a SWE-bench evaluation log: reports are read from report.json"),
     ];
     for (start, what) in named {
         if head.starts_with(start) {

@@ -105,13 +105,14 @@ pub fn load_entry(entry: &Entry) -> LoadedFile {
 /// Every format that says yes to these bytes, the best first, with what it saw.
 ///
 /// # Errors
-/// One line saying what the bytes are when they hold no JSON.
+/// One line saying what the bytes are when they hold no JSON and no format knows the text.
 pub fn recognise(path: &Path, bytes: Vec<u8>) -> Result<Vec<(&'static Format, Match)>, String> {
     let content = bytes::unpack(bytes)?;
     let document = Document::read(&content.bytes);
+    let found = matches(&Sniff::new(path, &document));
     match &document.shape {
-        Shape::Other(what) => Err(what.clone().into_owned()),
-        _ => Ok(matches(&Sniff::new(path, &document))),
+        Shape::Other(what) if found.is_empty() => Err(what.clone().into_owned()),
+        _ => Ok(found),
     }
 }
 
@@ -178,11 +179,11 @@ fn refused(path: &Path, reason: String) -> LoadedFile {
     LoadedFile { report, members: Vec::new(), trajectories: Vec::new(), predictions: Vec::new(), reports: Vec::new() }
 }
 
-/// Plain text or empty, and not called JSON: nobody meant it as data.
+/// Empty, or plain text that is not called JSON: nobody meant it as data. Writers that were killed leave empty files.
 fn is_foreign(path: &Path, content: &bytes::Content) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let called_data = ["json", "jsonl", "traj", "pred", "eval"].iter().any(|e| name.ends_with(&format!(".{e}")));
-    !called_data && !content.bytes.contains(&0)
+    content.bytes.is_empty() || (!called_data && !content.bytes.contains(&0))
 }
 
 fn decode(path: &Path, content: &bytes::Content) -> LoadedFile {

@@ -6,7 +6,7 @@ use super::field;
 use super::names::looks_like_instance;
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
-use crate::trajectory::{Diagnostic, Outcome, Prediction, RunReport, Severity};
+use crate::trajectory::{Diagnostic, Outcome, Prediction, Severity};
 
 /// The rows of the table of formats.
 pub static FORMATS: &[Format] = &[Format {
@@ -19,7 +19,7 @@ pub static FORMATS: &[Format] = &[Format {
 }];
 
 /// Names of the patch, the usual one first.
-const PATCH: [&str; 4] = ["model_patch", "modelPatch", "patch", "prediction"];
+const PATCH: [&str; 5] = ["model_patch", "modelPatch", "fix_patch", "patch", "prediction"];
 /// Names of the instance.
 const INSTANCE: [&str; 2] = ["instance_id", "instanceId"];
 /// What a row with steps, or one of a benchmark's own rows (whose `patch` is the gold one), has beside.
@@ -31,6 +31,15 @@ pub fn sniff(sniff: &Sniff<'_>) -> Option<Match> {
     if let Some(what) = sniff.object().and_then(dictionary) {
         return Match::some(Confidence::Certain, what);
     }
+    if sniff.is_rows() && sniff.has_all(&["org", "repo", "number", "fix_patch"]) {
+        // A benchmark's own row holds the gold patch under that name, beside the base commit or the test patch.
+        let benchmark = NOT_A_PREDICTION.iter().chain(&["base"]).any(|k| sniff.has(k));
+        return if benchmark {
+            None
+        } else {
+            Match::some(Confidence::Certain, "rows with `org`, `repo`, `number` and `fix_patch`")
+        };
+    }
     let row = |keys: &[&str]| keys.iter().any(|k| sniff.has(k));
     if !sniff.is_rows() || !row(&INSTANCE) || NOT_A_PREDICTION.iter().any(|k| sniff.has(k)) {
         return None;
@@ -39,7 +48,7 @@ pub fn sniff(sniff: &Sniff<'_>) -> Option<Match> {
     if row(&PATCH[..2]) {
         return Match::some(Confidence::Certain, format!("{form} with `instance_id` and `model_patch`"));
     }
-    if row(&PATCH[2..]) {
+    if row(&PATCH[3..]) {
         return Match::some(Confidence::Likely, format!("{form} with `instance_id` and `patch`"));
     }
     // SWE-agent leaves the patch out when there is none.
@@ -67,7 +76,7 @@ fn dictionary(root: &Map<String, Value>) -> Option<&'static str> {
     if ids && texts { Some("a dictionary of patches by instance id") } else { None }
 }
 
-/// Reads predictions. A row that also says `resolved` (some harnesses write that) counts as a report too.
+/// Reads predictions. Some harnesses write `resolved` beside the patch.
 pub fn decode(input: &Input<'_>) -> Decoded {
     let mut decoded = Decoded::default();
     let mut reader = Rows::default();
@@ -77,17 +86,18 @@ pub fn decode(input: &Input<'_>) -> Decoded {
     });
     decoded.diagnostics.extend(reader.remarks());
     decoded.predictions = reader.predictions;
-    if !reader.report.outcomes.is_empty() {
-        reader.report.per_instance = true;
-        decoded.reports.push(reader.report);
-    }
     decoded
+}
+
+/// `org__repo-7` of a row of Multi-SWE-bench.
+pub fn pull_request(value: &Value) -> Option<String> {
+    let number = field::get(value, "number").and_then(field::count)?;
+    Some(format!("{}__{}-{number}", field::text(value, "org")?, field::text(value, "repo")?))
 }
 
 #[derive(Default)]
 struct Rows {
     predictions: Vec<Prediction>,
-    report: RunReport,
     nulls: usize,
     missing: usize,
     nameless: usize,
@@ -95,7 +105,7 @@ struct Rows {
 
 impl Rows {
     fn read(&mut self, value: &Value, key: Option<&str>) {
-        let named = INSTANCE.iter().find_map(|k| field::text(value, k));
+        let named = INSTANCE.iter().find_map(|k| field::text(value, k)).or_else(|| pull_request(value));
         let Some(instance_id) = named.or_else(|| key.map(str::to_owned)) else {
             self.nameless += 1;
             return;
@@ -109,10 +119,7 @@ impl Rows {
             None => self.missing += 1,
             Some(_) => {}
         }
-        let model = ["model_name_or_path", "model_name", "model"].iter().find_map(|k| field::text(value, k));
-        if let Some(resolved) = field::get(value, "resolved").and_then(field::truth) {
-            self.report.outcomes.insert(instance_id.clone(), Outcome::from_bool(Some(resolved)));
-        }
+        let model = ["model_name_or_path", "model_name", "model", "prefix"].iter().find_map(|k| field::text(value, k));
         self.predictions.push(Prediction {
             record: self.predictions.len(),
             candidate: ["candidate", "run", "attempt"]
@@ -121,6 +128,7 @@ impl Rows {
             instance_id,
             model,
             patch: member.as_ref().and_then(Value::as_str).map(str::to_owned),
+            outcome: Outcome::from_bool(field::get(value, "resolved").and_then(field::truth)),
             ..Prediction::default()
         });
     }
@@ -194,7 +202,17 @@ mod tests {
         );
         let names: Vec<_> = file.predictions.iter().map(|p| (p.record, p.candidate.clone().unwrap())).collect();
         assert_eq!(names, [(0, "run1".to_owned()), (1, "run2".to_owned())]);
-        assert_eq!(file.reports[0].outcomes["o__r-1"], Outcome::Resolved);
+        let labels: Vec<_> = file.predictions.iter().map(|p| p.outcome).collect();
+        assert_eq!(labels, [Outcome::Resolved, Outcome::Unknown]);
+    }
+
+    #[test]
+    fn multi_swe_bench_names_a_pull_request() {
+        let one = only(r#"{"org": "o", "repo": "r", "number": 7, "fix_patch": "P"}"#);
+        assert_eq!((one.instance_id.as_str(), one.patch.as_deref()), ("o__r-7", Some("P")));
+        let gold =
+            load(r#"{"org": "o", "repo": "r", "number": 7, "fix_patch": "GOLD", "test_patch": "T", "base": {}}"#);
+        assert!(gold.predictions.is_empty());
     }
 
     #[test]

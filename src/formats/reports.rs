@@ -13,8 +13,8 @@ pub static FORMATS: &[Format] = &[
     Format {
         id: "report-instance",
         name: "SWE-bench report of an instance",
-        writer: "SWE-bench harness, sb-cli, SWE-smith",
-        recognised: "`patch_successfully_applied` and `resolved`, flat or below the instance id",
+        writer: "SWE-bench harness, sb-cli, SWE-smith, Multi-SWE-bench",
+        recognised: "`patch_successfully_applied` and `resolved`, flat or below the instance id; Multi-SWE-bench's `valid`",
         kind: Kind::Report,
         reader: Reader::File { sniff: sniff_instance, decode: decode_instance },
     },
@@ -29,7 +29,7 @@ pub static FORMATS: &[Format] = &[
 ];
 
 /// Lists of instances that were not resolved, with the finer reason each stands for.
-const UNRESOLVED: [(&str, &str); 15] = [
+const UNRESOLVED: [(&str, &str); 14] = [
     ("with_logs", ""),
     ("unresolved_ids", ""),
     ("unresolved", ""),
@@ -39,7 +39,6 @@ const UNRESOLVED: [(&str, &str); 15] = [
     ("no_generation", "no patch generated"),
     ("no_apply", "patch did not apply"),
     ("error_ids", "error"),
-    ("failed_ids", "error"),
     ("install_fail", "installation failed"),
     ("reset_failed", "reset failed"),
     ("test_errored", "tests errored"),
@@ -49,9 +48,10 @@ const UNRESOLVED: [(&str, &str); 15] = [
 /// Lists of resolved instances.
 const RESOLVED: [&str; 3] = ["resolved_ids", "resolved", "ids_resolved"];
 /// Lists of instances nobody can say anything about.
-const UNKNOWN: [(&str, &str); 6] = [
+const UNKNOWN: [(&str, &str); 7] = [
     ("incomplete_ids", "not submitted"),
     ("pending_ids", "evaluation pending"),
+    ("failed_ids", "evaluation failed"),
     ("infra_failure_ids", "evaluation failed (infrastructure)"),
     ("ambiguous_failure_ids", "evaluation failed (ambiguous)"),
     ("no_logs", "no evaluation log"),
@@ -63,6 +63,9 @@ pub fn sniff_instance(sniff: &Sniff<'_>) -> Option<Match> {
     let root = sniff.object()?;
     if is_instance_report(root) {
         return Match::some(Confidence::Certain, "`patch_successfully_applied` beside `resolved`");
+    }
+    if is_multi_report(root) {
+        return Match::some(Confidence::Certain, "`org`, `repo`, `number` and `valid` beside results of tests");
     }
     let nested = !root.is_empty() && root.values().all(|v| v.as_object().is_some_and(is_instance_report));
     if nested {
@@ -76,6 +79,12 @@ fn is_instance_report(value: &Map<String, Value>) -> bool {
     value.contains_key("patch_successfully_applied")
         && value.contains_key("resolved")
         && !value.contains_key("instance_id")
+}
+
+/// Multi-SWE-bench's report about one pull request.
+fn is_multi_report(value: &Map<String, Value>) -> bool {
+    let named = ["org", "repo", "number", "valid"].iter().all(|k| value.contains_key(*k));
+    named && ["fix_patch_result", "fixed_tests", "run_result"].iter().any(|k| value.contains_key(*k))
 }
 
 /// A report about a run.
@@ -132,17 +141,30 @@ pub fn decode_instance(input: &Input<'_>) -> Decoded {
         let Some(root) = row.value.as_object() else {
             return;
         };
-        if is_instance_report(root) {
+        if is_multi_report(root) {
+            multi(&mut report, row.value);
+        } else if is_instance_report(root) {
             if let Some(id) = parent_instance(input) {
                 instance(&mut report, id, row.value);
             }
-            return;
-        }
-        for (id, value) in root {
-            instance(&mut report, id.clone(), value);
+        } else {
+            root.iter().for_each(|(id, value)| instance(&mut report, id.clone(), value));
         }
     });
     Decoded { reports: vec![report], diagnostics, ..Decoded::default() }
+}
+
+fn multi(report: &mut RunReport, value: &Value) {
+    let Some(id) = super::predictions::pull_request(value) else {
+        return;
+    };
+    let outcome = Outcome::from_bool(field::get(value, "valid").and_then(field::truth));
+    if let (Some(error), true) = (field::text(value, "error_msg"), outcome != Outcome::Resolved) {
+        report.reasons.insert(id.clone(), error.lines().next().unwrap_or_default().to_owned());
+    }
+    if outcome != Outcome::Unknown {
+        report.outcomes.insert(id, outcome);
+    }
 }
 
 /// The flat form does not say which instance it is about; the folder it lies in does.
@@ -348,6 +370,29 @@ mod tests {
         assert_eq!(outcomes(&results), [("a__a-1", Some(false)), ("c__c-1", Some(true))]);
         assert!(results.closed);
         assert_eq!(results.reasons["b__b-1"], "no evaluation log");
+    }
+
+    #[test]
+    fn multi_swe_bench_reports() {
+        let one = |valid: Value| {
+            load(
+                "r/report.json",
+                &json!({"org": "o", "repo": "r", "number": 7, "valid": valid, "error_msg": "no fix\nat all",
+                "fixed_tests": {}, "fix_patch_result": {"passed_count": 1}}),
+            )
+        };
+        assert!(one(json!(true)).per_instance);
+        assert_eq!(outcomes(&one(json!(true))), [("o__r-7", Some(true))]);
+        assert_eq!(outcomes(&one(json!(false))), [("o__r-7", Some(false))]);
+        assert_eq!(one(json!(false)).reasons["o__r-7"], "no fix");
+        assert!(outcomes(&one(Value::Null)).is_empty());
+        let run = load(
+            "final_report.json",
+            &json!({"total_instances": 3, "submitted_instances": 2, "resolved_ids": ["o/r:pr-7"],
+            "unresolved_ids": ["o/r:pr-8"], "incomplete_ids": ["o/r:pr-9"], "failed_ids": ["o/r:pr-10"]}),
+        );
+        assert_eq!(outcomes(&run), [("o/r:pr-7", Some(true)), ("o/r:pr-8", Some(false))]);
+        assert_eq!(run.reasons["o/r:pr-10"], "evaluation failed");
     }
 
     #[test]

@@ -10,6 +10,8 @@ use super::document::{Document, Shape};
 
 /// Elements of a list looked at to recognise a format.
 const HEAD_ELEMENTS: usize = 60;
+/// Bytes of a text looked at to recognise it.
+const HEAD_TEXT: usize = 256 << 10;
 
 /// How sure a recogniser is. The highest wins; among equals the first in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,6 +64,8 @@ pub struct Sniff<'a> {
     pub rows: Vec<&'a Value>,
     /// Union of the keys of those that are objects.
     keys: BTreeSet<&'a str>,
+    /// The document, for what is no JSON.
+    document: &'a Document<'a>,
 }
 
 impl<'a> Sniff<'a> {
@@ -76,7 +80,7 @@ impl<'a> Sniff<'a> {
             Shape::Other(_) => (Form::Other, Vec::new()),
         };
         let keys = rows.iter().filter_map(|v| v.as_object()).flat_map(|o| o.keys().map(String::as_str)).collect();
-        Self { path, form, rows, keys }
+        Self { path, form, rows, keys, document }
     }
 
     /// The one object, if the document is one.
@@ -103,6 +107,16 @@ impl<'a> Sniff<'a> {
     /// Is it JSON lines or a list of objects (or one object, which may be JSON lines of one)?
     pub fn is_rows(&self) -> bool {
         self.form != Form::Other && self.rows.first().is_some_and(|v| v.is_object())
+    }
+
+    /// The beginning of a document that is no JSON (a byte order mark left out); `None` for JSON.
+    pub fn text(&self) -> Option<Cow<'a, str>> {
+        if self.form != Form::Other {
+            return None;
+        }
+        let bytes = self.document.beginning(HEAD_TEXT);
+        let text = bytes.strip_prefix(b"\xEF\xBB\xBF".as_slice()).unwrap_or(&bytes);
+        Some(Cow::Owned(String::from_utf8_lossy(text).into_owned()))
     }
 
     /// Keys seen, for the reason given when nothing fits.

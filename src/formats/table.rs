@@ -6,7 +6,10 @@ use std::path::Path;
 use super::document::Document;
 use super::sniff::{Match, Sniff};
 use super::tree::{Claim, Folder, FolderInput};
-use super::{atif, chat, claude, codex, harbor, labelled, mini, openhands, predictions, reports, sweagent};
+use super::{
+    atif, autocoderover, chat, claude, codex, companions, harbor, harness, labelled, mini, openhands, patches,
+    predictions, reports, sweagent,
+};
 use crate::trajectory::{Diagnostic, Prediction, RunReport, Trajectory};
 
 /// What a format holds.
@@ -109,6 +112,7 @@ pub fn numbered(rows: Vec<Option<Trajectory>>) -> Vec<Trajectory> {
 
 /// Every family of formats, the more special before the more general: one module each, which brings its rows.
 static FAMILIES: &[&[Format]] = &[
+    autocoderover::FORMATS,
     openhands::FORMATS,
     sweagent::FORMATS,
     mini::FORMATS,
@@ -119,6 +123,9 @@ static FAMILIES: &[&[Format]] = &[
     labelled::FORMATS,
     predictions::FORMATS,
     reports::FORMATS,
+    harness::FORMATS,
+    patches::FORMATS,
+    companions::FORMATS,
     chat::FORMATS,
 ];
 

@@ -24,7 +24,6 @@ const SIGHTS: &[Sight] = &[
     Sight { name: "a DARS tree", keys: &["root", "node_count"] },
     Sight { name: "a tau-bench result", keys: &["task_id", "reward", "traj"] },
     Sight { name: "ADP standardized rows", keys: &["content", "details", "id"] },
-    Sight { name: "Multi-SWE-bench predictions", keys: &["fix_patch", "org", "repo", "number"] },
     Sight { name: "a VS Code chat session", keys: &["requests", "sessionId", "version"] },
     Sight { name: "a pi session", keys: &["cwd", "modelId", "thinkingLevel"] },
 ];

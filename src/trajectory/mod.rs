@@ -10,7 +10,10 @@ mod join;
 mod unread;
 
 pub use diagnostics::{Diagnostic, Place, Severity};
-pub use join::{Attempt, Dataset, FileReport, Issue, IssueId, Label, Prediction, RunReport, join};
+pub use join::{
+    Attempt, Dataset, FileReport, Issue, IssueId, JoinLine, Joined, Label, Prediction, Rule, RunReport, account, join,
+    summary,
+};
 pub use unread::Body;
 
 use std::path::{Path, PathBuf};

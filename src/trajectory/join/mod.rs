@@ -2,7 +2,9 @@
 //!
 //! Pure: the files were read by `formats`; nothing here touches the disk.
 
+mod account;
 mod attempts;
+mod ids;
 mod labels;
 mod names;
 mod runs;
@@ -14,6 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Diagnostic, Outcome, SharedTrajectory};
+use account::Log;
+
+pub use account::{JoinLine, Joined, Rule, account, summary};
 
 /// Name of an issue: the instance id, or a stand-in for trajectories that have none (one issue a file).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,6 +54,8 @@ pub struct Prediction {
     pub model: Option<String>,
     /// `model_patch`, exact; `None` = null.
     pub patch: Option<String>,
+    /// Label that stands beside it in the file.
+    pub outcome: Outcome,
 }
 
 /// A per-instance or run-level evaluation report: only what it says about each instance.
@@ -58,6 +65,10 @@ pub struct RunReport {
     pub path: PathBuf,
     /// Is it about one instance (`report.json` of the harness) rather than a whole run?
     pub per_instance: bool,
+    /// Was it made out of a log? Then it counts only where no report speaks.
+    pub from_log: bool,
+    /// The model it names (`model_name_or_path`), which helps to find the run.
+    pub model: Option<String>,
     /// Outcome by instance id. Instances that are incomplete, pending or not mentioned are absent (unknown).
     pub outcomes: BTreeMap<String, Outcome>,
     /// Finer reason by instance id (`"empty patch"`, `"patch did not apply"`, `"error"`).
@@ -109,6 +120,11 @@ impl Attempt {
     pub fn record(&self) -> usize {
         let trajectory = self.trajectory.as_ref().map(|t| t.source.record);
         trajectory.or_else(|| self.prediction.as_ref().map(|p| p.record)).unwrap_or(0)
+    }
+
+    /// Where it stands, for the account of the joining.
+    fn target(&self) -> Option<account::Target> {
+        Some((self.path()?.to_owned(), self.record()))
     }
 
     /// The candidate patch, exactly as on disk: the prediction's if there is one (it is what was evaluated), else
@@ -187,34 +203,57 @@ pub struct Dataset {
 /// levels for the instance, for `trajs`, `logs`, `results` and the harness's own do not count), else the one whose
 /// run or model is called the same. Where that leaves several, none is taken. A label in the trajectory's own file
 /// beats a report about the instance, and that beats a report about the run; who says otherwise is kept.
+///
+/// Ids that are spelled differently ([`ids`]) are one issue, under the fullest spelling.
 pub fn join(dataset: &Dataset) -> Vec<Issue> {
+    join_with(dataset, &mut Log::default())
+}
+
+fn join_with(dataset: &Dataset, log: &mut Log) -> Vec<Issue> {
+    let of_trajectories = dataset.trajectories.iter().filter_map(|t| t.instance_id.as_deref());
+    let of_predictions = dataset.predictions.iter().map(|p| p.instance_id.as_str());
+    let of_reports = dataset.reports.iter().flat_map(|r| r.outcomes.keys().chain(r.reasons.keys())).map(String::as_str);
+    let ids = ids::Ids::new(of_trajectories, of_predictions.chain(of_reports));
     let mut issues: BTreeMap<IssueId, Vec<Attempt>> = BTreeMap::new();
     for trajectory in &dataset.trajectories {
         let id = match &trajectory.instance_id {
-            Some(id) => IssueId::Instance(id.clone()),
+            Some(id) => IssueId::Instance(ids.name(id)),
             None => IssueId::Unnamed(trajectory.source.path.clone(), trajectory.source.record),
         };
-        attempts::add_trajectory(issues.entry(id).or_default(), trajectory);
+        attempts::add_trajectory(issues.entry(id).or_default(), trajectory, log);
     }
-    let mut predictions: BTreeMap<&str, Vec<&Arc<Prediction>>> = BTreeMap::new();
+    let mut predictions: BTreeMap<String, Vec<&Arc<Prediction>>> = BTreeMap::new();
     for prediction in &dataset.predictions {
-        predictions.entry(prediction.instance_id.as_str()).or_default().push(prediction);
-        issues.entry(IssueId::Instance(prediction.instance_id.clone())).or_default();
+        let name = ids.name(&prediction.instance_id);
+        issues.entry(IssueId::Instance(name.clone())).or_default();
+        predictions.entry(name).or_default().push(prediction);
     }
     let paths =
         issues.iter().flat_map(|(id, attempts)| attempts.iter().filter_map(|a| Some((a.path()?, id.instance()))));
     let mut runs = runs::Runs::new(paths.map(|(path, instance)| runs::Dir::of(runs::run_dir(path, instance))));
-    let labels = labels::Labels::new(&dataset.reports);
+    let labels = labels::Labels::new(&dataset.reports, &ids);
+    labels.without_attempt(|instance| issues.contains_key(&IssueId::Instance(instance.to_owned())), log);
     let joined = issues.into_iter().map(|(id, mut attempts)| {
         let instance = id.instance();
         if let Some(instance) = instance {
             let own = predictions.remove(instance).unwrap_or_default();
-            attempts::add_predictions(&mut attempts, instance, &own, &mut runs);
-            labels.give(&mut attempts, instance, &mut runs);
+            attempts::add_predictions(&mut attempts, instance, &own, &mut runs, log);
+            labels.give(&mut attempts, instance, &own, &mut runs, log);
         }
         attempts.sort_by(|a, b| (a.path(), a.record()).cmp(&(b.path(), b.record())));
         names::give(&mut attempts, instance);
+        unlabelled(&attempts, log);
         Issue { id, attempts }
     });
     joined.collect()
+}
+
+/// Takes down the trajectories nobody labelled.
+fn unlabelled(attempts: &[Attempt], log: &mut Log) {
+    for attempt in attempts.iter().filter(|a| a.label.outcome == Outcome::Unknown) {
+        if let Some(t) = &attempt.trajectory {
+            let place = (t.source.path.as_path(), t.source.record);
+            log.add(Joined::Trajectory, place, t.instance_id.as_deref(), attempt.target(), Rule::NoReport);
+        }
+    }
 }

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::Attempt;
+use super::account::Rule;
+use super::{Attempt, ids};
 
 /// Folders of a run that hold its trajectories.
 const TRAJECTORIES: [&str; 4] = ["trajs", "traj", "trajectories", "trajectory"];
 /// Folders beside them that hold what belongs to the run.
-const COMPANIONS: [&str; 13] = [
+const COMPANIONS: [&str; 22] = [
     "logs",
     "results",
     "result",
@@ -22,6 +23,16 @@ const COMPANIONS: [&str; 13] = [
     "eval_results",
     "eval_outputs",
     "evaluation_results",
+    "eval_logs",
+    "output_diffs",
+    // AutoCodeRover sorts its tasks by how far they came.
+    "applicable_patch",
+    "matched_but_empty_origin",
+    "matched_but_empty_diff",
+    "raw_patch_but_unmatched",
+    "raw_patch_but_unparsed",
+    "no_patch",
+    "instance_results",
 ];
 /// Those of them that hold further levels (run id, model) before the files.
 const DEEP: [&str; 6] =
@@ -70,16 +81,19 @@ pub fn run_dir<'a>(path: &'a Path, instance: Option<&str>) -> &'a Path {
 }
 
 fn above_companions<'a>(mut dir: &'a Path, instance: Option<&str>) -> &'a Path {
-    if instance.is_some() && name(dir) == instance {
-        dir = dir.parent().unwrap_or(dir);
-    }
     while let (Some(last), Some(above)) = (name(dir), dir.parent()) {
-        if !is_companion(last) {
+        let of_instance = instance.is_some_and(|id| ids::is_folder_of(last, id));
+        if !of_instance && !is_companion(last) && !is_output(last) {
             break;
         }
         dir = above;
     }
     dir
+}
+
+/// One of the numbered outputs of one task (`output_0`): several attempts of the same run.
+fn is_output(name: &str) -> bool {
+    name.strip_prefix("output_").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Where the run of a predictions file or a report may be rooted, the nearest first.
@@ -154,6 +168,7 @@ pub struct Companion<'a> {
 }
 
 /// An attempt as candidates are compared.
+#[derive(Clone)]
 pub struct Candidate<'a> {
     attempt: &'a Attempt,
     /// Its run folder.
@@ -187,10 +202,10 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// The one candidate (all of one instance) that a companion belongs to; `None` if there is none, or no telling.
-pub fn find(companion: &Companion<'_>, candidates: &[Candidate<'_>], runs: &mut Runs) -> Option<usize> {
+/// The one candidate (all of one instance) that a companion belongs to with the rule that says so; else why none.
+pub fn find(companion: &Companion<'_>, candidates: &[Candidate<'_>], runs: &mut Runs) -> Result<(usize, Rule), Rule> {
     if candidates.is_empty() {
-        return None;
+        return Err(Rule::NoAttempt);
     }
     let of = |keep: &dyn Fn(&Candidate<'_>) -> bool| -> Vec<usize> {
         candidates.iter().enumerate().filter(|(_, c)| keep(c)).map(|(i, _)| i).collect()
@@ -198,29 +213,39 @@ pub fn find(companion: &Companion<'_>, candidates: &[Candidate<'_>], runs: &mut 
     for root in companion.roots {
         let same = of(&|c| c.dir == *root);
         if !same.is_empty() {
-            return choose(companion, candidates, &same, true);
+            return choose(companion, candidates, &same, Some(Rule::SameRun));
         }
         let below = of(&|c| root.holds(&c.dir));
         if !below.is_empty() {
             let only_run = below.len() == 1 && !runs.several_below(root);
-            return choose(companion, candidates, &below, only_run);
+            return choose(companion, candidates, &below, Some(Rule::OnlyBelow).filter(|_| only_run));
         }
     }
-    let near = companion.roots.first()?;
+    let near = companion.roots.first().ok_or(Rule::Elsewhere)?;
     // A predictions file one or two folders below the trajectories, where there are none of its own.
     let above = of(&|c| c.dir.holds(near) && near.depth() - c.dir.depth() <= 2);
     if !above.is_empty() && !runs.any_below(near) {
-        return choose(companion, candidates, &above, above.len() == 1);
+        return choose(companion, candidates, &above, Some(Rule::OnlyAbove));
     }
     // Elsewhere altogether: only the run's name and the same patch together speak for it.
     let named = of(&|c| c.is_called(companion.names) && c.has_patch_of(companion));
-    if let [only] = named.as_slice() { Some(*only) } else { None }
+    match named.as_slice() {
+        [only] => Ok((*only, Rule::SameNameAndPatch)),
+        [] => Err(Rule::Elsewhere),
+        _ => Err(Rule::Several),
+    }
 }
 
-/// Of several that lie right: the one with the same patch, else the one whose run is called the same.
-fn choose(companion: &Companion<'_>, candidates: &[Candidate<'_>], among: &[usize], sure: bool) -> Option<usize> {
-    if let ([only], true) = (among, sure) {
-        return Some(*only);
+/// Of several that lie right: the one with the same patch, else the one whose run is called the same. A single one
+/// is right by itself where a rule says so.
+fn choose(
+    companion: &Companion<'_>,
+    candidates: &[Candidate<'_>],
+    among: &[usize],
+    alone: Option<Rule>,
+) -> Result<(usize, Rule), Rule> {
+    if let ([only], Some(rule)) = (among, alone) {
+        return Ok((*only, rule));
     }
     let keep = |test: &dyn Fn(&Candidate<'_>) -> bool| -> Vec<usize> {
         among.iter().copied().filter(|i| candidates.get(*i).is_some_and(test)).collect()
@@ -228,8 +253,12 @@ fn choose(companion: &Companion<'_>, candidates: &[Candidate<'_>], among: &[usiz
     let named = keep(&|c| c.is_called(companion.names));
     let patched = keep(&|c| c.has_patch_of(companion));
     let both: Vec<usize> = named.iter().copied().filter(|i| patched.contains(i)).collect();
-    let unique = [both, named, patched].into_iter().find(|found| found.len() == 1);
-    unique.and_then(|found| found.first().copied())
+    let ways = [(both, Rule::SameNameAndPatch), (named, Rule::SameName), (patched, Rule::SamePatch)];
+    let unique = ways.into_iter().find_map(|(found, rule)| match found.as_slice() {
+        [only] => Some((*only, rule)),
+        _ => None,
+    });
+    unique.ok_or(if among.len() > 1 { Rule::Several } else { Rule::Elsewhere })
 }
 
 /// Are these the same patch, but for line ends and blank space around it?

@@ -227,3 +227,154 @@ fn trajectories_without_an_instance_are_issues_of_their_own() {
     assert_eq!(issues.iter().map(Issue::name).collect::<Vec<_>>(), ["x.json", "x.json"]);
     assert!(issues.iter().all(|i| i.attempts.len() == 1 && !i.attempts[0].name.is_empty()));
 }
+
+#[test]
+fn one_instance_in_four_spellings_is_one_issue() {
+    let hash = "04998908ba6721d64eba79ae3b65a351dcfbc5b5";
+    let (pro, bare) = (format!("instance_A__B-{hash}-vnan"), format!("A__B-{hash}"));
+    let dataset = Dataset {
+        trajectories: vec![
+            trajectory("x/o__r-1.traj", "o__r-1", Some("P")),
+            trajectory(&format!("y/{bare}/t.json"), &bare, Some("P")),
+            trajectory("z/scikit-learn__scikit-learn-13_x", "swe-scikit-learn__scikit-learn-1", Some("P")),
+        ],
+        predictions: vec![prediction("x/preds.jsonl", "O/r:pr-1", "m", Some("P"))],
+        reports: vec![
+            report("x/final_report.json", false, &[("O/r:pr-1", true)]),
+            report("y/eval_results.json", false, &[(&pro, false)]),
+            report("z/report.json", false, &[("scikit-learn__scikit-learn-13779", true)]),
+        ],
+        ..Dataset::default()
+    };
+    let issues = join(&dataset);
+    let found: Vec<(String, Vec<Option<bool>>)> = issues.iter().map(|i| (i.name(), outcomes(i))).collect();
+    let expected = [
+        (pro, vec![Some(false)]),
+        ("o__r-1".to_owned(), vec![Some(true)]),
+        ("scikit-learn__scikit-learn-13779".to_owned(), vec![Some(true)]),
+    ];
+    assert_eq!(found, expected);
+    assert!(issues[1].attempts[0].prediction.is_some());
+}
+
+#[test]
+fn the_patch_beside_a_report_says_whom_it_is_about() {
+    let logs = "x/logs/run_evaluation/r/m/o__r-1";
+    let dataset = Dataset {
+        trajectories: vec![
+            trajectory("x/a/o__r-1.traj", "o__r-1", Some("P1")),
+            trajectory("x/b/o__r-1.traj", "o__r-1", Some("P2")),
+        ],
+        predictions: vec![Arc::new(Prediction {
+            path: format!("{logs}/patch.diff").into(),
+            instance_id: "o__r-1".into(),
+            patch: Some("P2\n".into()),
+            ..Prediction::default()
+        })],
+        reports: vec![report(&format!("{logs}/report.json"), true, &[("o__r-1", true)])],
+        ..Dataset::default()
+    };
+    let issues = join(&dataset);
+    assert_eq!(outcomes(&issues[0]), [None, Some(true)]);
+    assert_eq!(account(&dataset).iter().filter(|l| l.rule == Rule::SamePatch).count(), 2);
+}
+
+#[test]
+fn the_harness_keeps_the_last_of_two_predictions() {
+    let again = |record, patch| {
+        let one = prediction("x/preds.jsonl", "o__r-1", "m", Some(patch)).as_ref().clone();
+        Arc::new(Prediction { record, ..one })
+    };
+    let predictions = vec![again(0, "P1"), again(1, "P2")];
+    let reports = vec![report("x/m.run.json", false, &[("o__r-1", true)])];
+    let dataset = Dataset { predictions, reports, ..Dataset::default() };
+    assert_eq!(outcomes(&join(&dataset)[0]), [None, Some(true)]);
+    assert!(account(&dataset).iter().any(|l| l.rule == Rule::LastOfFile));
+}
+
+#[test]
+fn labels_beside_candidates_stay_with_them() {
+    let candidate = |record, outcome| {
+        let one = prediction("k.jsonl", "o__r-1", "m", Some(&format!("P{record}"))).as_ref().clone();
+        Arc::new(Prediction { record, outcome, ..one })
+    };
+    let predictions = vec![candidate(0, Outcome::Resolved), candidate(1, Outcome::Unresolved)];
+    let issue = join(&Dataset { predictions, ..Dataset::default() }).remove(0);
+    assert_eq!(outcomes(&issue), [Some(true), Some(false)]);
+    assert_eq!(issue.attempts[0].label.from, Some("k.jsonl".into()));
+}
+
+#[test]
+fn the_account_names_every_statement_once() {
+    let dataset = Dataset {
+        trajectories: vec![
+            trajectory("x/runs/a/o__r-1.traj", "o__r-1", Some("P1")),
+            trajectory("x/runs/b/o__r-1.traj", "o__r-1", Some("P2")),
+            trajectory("x/runs/b/o__r-2.traj", "o__r-2", Some("P2")),
+        ],
+        predictions: vec![
+            prediction("x/runs/a/preds.json", "o__r-1", "m", Some("P1")),
+            prediction("x/runs/a/all_preds.jsonl", "o__r-1", "m", Some("P1")),
+            prediction("elsewhere/preds.json", "o__r-2", "m", Some("P9")),
+        ],
+        reports: vec![
+            report("x/runs/a/report.json", false, &[("o__r-1", true), ("o__r-9", true)]),
+            report("x/report.json", false, &[("o__r-1", false)]),
+        ],
+        ..Dataset::default()
+    };
+    let lines = account(&dataset);
+    let found: Vec<(&str, &str, &str, Rule)> = lines
+        .iter()
+        .map(|l| {
+            let attempt = l.attempt.as_ref().map_or("-", |(_, name)| name.as_str());
+            (l.what.name(), l.instance.as_deref().unwrap(), attempt, l.rule)
+        })
+        .collect();
+    let expected = [
+        ("prediction", "o__r-2", "elsewhere", Rule::Alone),
+        ("report", "o__r-1", "-", Rule::Several),
+        ("prediction", "o__r-1", "a", Rule::SameRun),
+        ("report", "o__r-1", "a", Rule::SameRun),
+        ("report", "o__r-9", "-", Rule::NoAttempt),
+    ];
+    let mut sure: Vec<_> = found.iter().copied().filter(|l| l.3 != Rule::Again && l.3 != Rule::NoReport).collect();
+    sure.sort_by_key(|l| (l.0, l.1, l.3));
+    let mut expected = expected.to_vec();
+    expected.sort_by_key(|l| (l.0, l.1, l.3));
+    assert_eq!(
+        sure.iter().map(|l| (l.0, l.1, l.3)).collect::<Vec<_>>(),
+        expected.iter().map(|l| (l.0, l.1, l.3)).collect::<Vec<_>>()
+    );
+    assert_eq!(lines.iter().filter(|l| l.rule == Rule::Again).count(), 1);
+    assert_eq!(lines.iter().filter(|l| l.rule == Rule::NoReport).count(), 2);
+    let text: Vec<String> =
+        summary(&lines).into_iter().map(|(path, text)| format!("{} {text}", path.display())).collect();
+    assert!(
+        text.iter().any(|t| t.starts_with("x/runs/a/report.json report: 1 labels (lies in the folder")),
+        "{text:#?}"
+    );
+}
+
+#[test]
+fn a_log_counts_only_where_no_report_speaks() {
+    let log = |outcome| {
+        let base = report("x/logs/o__r-1/run_instance.log", true, &[("o__r-1", outcome)]).as_ref().clone();
+        Arc::new(RunReport { from_log: true, ..base })
+    };
+    let pending = RunReport {
+        path: "x/results/results.json".into(),
+        reasons: [("o__r-1".to_owned(), "not submitted".to_owned())].into(),
+        ..RunReport::default()
+    };
+    let label = |reports| {
+        let trajectories = vec![trajectory("x/trajs/o__r-1.traj", "o__r-1", Some("P"))];
+        join(&Dataset { trajectories, reports, ..Dataset::default() })[0].attempts[0].label.clone()
+    };
+    assert_eq!(label(vec![log(true)]).outcome, Outcome::Resolved);
+    let both = label(vec![log(true), report("x/results.json", false, &[("o__r-1", false)])]);
+    assert_eq!((both.outcome, both.contradicted_by.len()), (Outcome::Unresolved, 1));
+    let silent = label(vec![log(false), Arc::new(pending)]);
+    assert_eq!((silent.outcome, silent.reason.as_deref()), (Outcome::Unknown, Some("not submitted")));
+    assert_eq!(silent.contradicted_by.len(), 1);
+}
