@@ -180,3 +180,53 @@ fn malformed_sessions_keep_their_good_records() {
         assert!(!data.files[0].diagnostics.is_empty(), "{name}");
     }
 }
+
+#[test]
+fn gemini_sessions() {
+    let Some((known, data)) = open("gemini-cli") else { return };
+    for k in &known {
+        assert_eq!(format_of(&data, &k.file), Some("gemini-cli"), "{}", k.file);
+        let t = of(&data, &k.file)[0];
+        // The manifest counts messages, in the one file it counts any.
+        assert!(k.records.is_none_or(|n| n == t.steps.len()), "{}", k.file);
+    }
+    let t = of(&data, "tool_calls_with_results.json")[0];
+    let results: Vec<_> = t.steps.iter().filter(|s| s.role == Role::Tool).map(|s| s.tool_name.as_deref()).collect();
+    assert_eq!((t.n_actions(), results), (1, vec![Some("read_file"), Some("run_command")]));
+    let t = of(&data, "standard_session.json")[0];
+    assert_eq!((t.usage.tokens_in, t.usage.tokens_out), (Some(3500), Some(650)));
+}
+
+#[test]
+fn pi_sessions() {
+    let (Some(shared), Some((known, data))) = (shared(), open("pi")) else { return };
+    for k in &known {
+        assert_eq!(format_of(&data, &k.file), Some("pi"), "{}", k.file);
+        let t = of(&data, &k.file)[0];
+        let text = std::fs::read_to_string(shared.join("corpus").join(&k.file)).unwrap();
+        let rows = text.lines().filter_map(|l| serde_json::from_str::<serde_json::Value>(l).ok());
+        let (mut answers, mut costs) = (0, 0.0);
+        for row in rows.filter(|r| r["message"]["role"] == "assistant") {
+            costs += row["message"]["usage"]["cost"]["total"].as_f64().unwrap_or(0.0);
+            let stopped = matches!(row["message"]["stopReason"].as_str(), Some("aborted" | "error"));
+            let said = row["message"]["content"].as_array().is_some_and(|c| !c.is_empty());
+            answers += usize::from(said || !stopped);
+        }
+        assert_eq!(t.n_actions(), answers, "{}", k.file);
+        assert!((t.usage.cost.unwrap_or(0.0) - costs).abs() < 1e-6, "{}: {:?} for {costs}", k.file, t.usage.cost);
+        // The manifest counts records; the header and what only the screen needs are no steps.
+        assert!(k.records.is_none_or(|n| t.steps.len() <= n + 5), "{}", k.file);
+    }
+}
+
+#[test]
+fn copilot_sessions() {
+    let Some(shared) = shared() else { return };
+    let data = load(&[shared.join("corpus/other/agentviz")], &|_| {});
+    assert_eq!(format_of(&data, "test-copilot.jsonl"), Some("copilot-cli"));
+    assert_eq!(format_of(&data, "test-vscode-chat.json"), Some("vscode-chat"));
+    let cli = of(&data, "test-copilot.jsonl")[0];
+    assert!(cli.n_actions() > 0 && cli.steps.iter().any(|s| s.role == Role::Tool));
+    let chat = of(&data, "test-vscode-chat.json")[0];
+    assert!(chat.steps.iter().any(|s| s.role == Role::Tool && s.text.contains("const express = require('express');")));
+}

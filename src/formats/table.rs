@@ -9,6 +9,8 @@ use super::tree::{Claim, Folder, FolderInput};
 use super::{
     atif, autocoderover, chat, claude, codex, companions, harbor, harness, labelled, mini, openhands, patches,
     predictions, reports, sweagent,
+    atif, chat, claude, codex, copilot, gemini, harbor, labelled, mini, opencode, openhands, pi, predictions, reports,
+    sweagent,
 };
 use crate::trajectory::{Diagnostic, Prediction, RunReport, Trajectory};
 
@@ -120,6 +122,10 @@ static FAMILIES: &[&[Format]] = &[
     atif::FORMATS,
     claude::FORMATS,
     codex::FORMATS,
+    gemini::FORMATS,
+    pi::FORMATS,
+    opencode::FORMATS,
+    copilot::FORMATS,
     labelled::FORMATS,
     predictions::FORMATS,
     reports::FORMATS,

@@ -10,7 +10,6 @@ struct Sight {
 
 /// In order: the first whose keys are all there.
 const SIGHTS: &[Sight] = &[
-    Sight { name: "a Gemini CLI session", keys: &["sessionId", "projectHash"] },
     Sight { name: "an Inspect log", keys: &["eval", "status", "version"] },
     Sight { name: "a Terminal-Bench result", keys: &["task_id", "is_resolved", "parser_results"] },
     Sight { name: "a Terminal-Bench run's metadata", keys: &["dataset_name", "agent_name", "accuracy"] },
@@ -24,8 +23,6 @@ const SIGHTS: &[Sight] = &[
     Sight { name: "a DARS tree", keys: &["root", "node_count"] },
     Sight { name: "a tau-bench result", keys: &["task_id", "reward", "traj"] },
     Sight { name: "ADP standardized rows", keys: &["content", "details", "id"] },
-    Sight { name: "a VS Code chat session", keys: &["requests", "sessionId", "version"] },
-    Sight { name: "a pi session", keys: &["cwd", "modelId", "thinkingLevel"] },
 ];
 
 /// What the document looks like, if it is known by sight.

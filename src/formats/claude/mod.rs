@@ -1,11 +1,10 @@
 //! Claude Code: session files, the web's export of them, and the stream of `claude -p`.
 //!
-//! There is no public schema. A session is JSON lines in a tree ([`tree`]); one answer of the model is written as
+//! There is no public schema. A session is JSON lines in a tree ([`super::branches`]); one answer of the model is written as
 //! several records, one for each block, which are one action here. Sub-agents write files of their own, or stand in
 //! the session as *side chains*: each is a trajectory with the session as its parent.
 
 mod record;
-mod tree;
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
@@ -13,7 +12,7 @@ use std::hash::{Hash, Hasher};
 use serde_json::Value;
 
 use self::record::Kind as RecordKind;
-use self::tree::{Node, Tree};
+use super::branches::{Node, Tree};
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{field, session};
