@@ -9,7 +9,7 @@ use super::branches::{Node, Tree};
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{field, session};
-use crate::trajectory::{ByteSpan, Diagnostic, RawPlace, Role, Severity, Source, Step, Tokens, ToolCall, Trajectory};
+use crate::trajectory::{ByteSpan, Diagnostic, RawPlace, Role, Severity, Step, Tokens, ToolCall, Trajectory};
 
 /// The rows of the table of formats.
 pub static FORMATS: &[Format] = &[
@@ -108,7 +108,6 @@ fn decode(input: &Input<'_>) -> Decoded {
 
 fn finished(mut out: Trajectory, input: &Input<'_>) -> Trajectory {
     out.format = input.format;
-    out.source = Source { span: ByteSpan { start: 0, len: input.document.bytes.len() as u64 }, ..Source::default() };
     session::complete(&mut out);
     out.usage = session::totals(&out.steps);
     out

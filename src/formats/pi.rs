@@ -6,7 +6,7 @@ use super::branches::{Node, Tree};
 use super::sniff::{Confidence, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{field, session};
-use crate::trajectory::{ByteSpan, Diagnostic, RawPlace, Role, Severity, Source, Step, Tokens, ToolCall, Trajectory};
+use crate::trajectory::{ByteSpan, Diagnostic, RawPlace, Role, Severity, Step, Tokens, ToolCall, Trajectory};
 
 /// The rows of the table of formats.
 pub static FORMATS: &[Format] = &[Format {
@@ -61,7 +61,6 @@ fn decode(input: &Input<'_>) -> Decoded {
     out.steps = kept.map(|(_, step)| step).collect();
     out.format = input.format;
     out.agent = Some("pi".to_owned());
-    out.source = Source { span: ByteSpan { start: 0, len: input.document.bytes.len() as u64 }, ..Source::default() };
     session::complete(&mut out);
     out.usage = session::totals(&out.steps);
     Decoded { trajectories: vec![out], diagnostics, ..Decoded::default() }

@@ -16,7 +16,7 @@ use super::branches::{Node, Tree};
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{field, session};
-use crate::trajectory::{ByteSpan, Diagnostic, RawPlace, Role, Severity, Source, Step, ToolSpec, Trajectory, Usage};
+use crate::trajectory::{Diagnostic, RawPlace, Role, Severity, Source, Step, ToolSpec, Trajectory, Usage};
 
 /// The rows of the table of formats.
 pub static FORMATS: &[Format] = &[
@@ -265,7 +265,6 @@ impl Session {
             let text = format!("{} records are written twice: counted once", self.repeated);
             diagnostics.push(Diagnostic::new(Severity::Info, "claude.repeated", text));
         }
-        let len = input.document.size();
         let name = if self.iflow { "iFlow CLI" } else { "Claude Code" };
         let agent = self.version.map_or(name.to_owned(), |v| format!("{name} {v}"));
         let stem = input.path.file_stem().and_then(|s| s.to_str()).unwrap_or_default();
@@ -276,11 +275,7 @@ impl Session {
             let main = thread.agent.is_none();
             let mut out = Trajectory {
                 format: input.format,
-                source: Source {
-                    record: if only { 0 } else { thread.record },
-                    span: ByteSpan { start: 0, len },
-                    ..Source::default()
-                },
+                source: Source { record: if only { 0 } else { thread.record }, ..Source::default() },
                 agent: Some(agent.clone()),
                 model: self.model.clone(),
                 steps: merged(thread.entries, &live, self.iflow),

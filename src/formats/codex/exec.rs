@@ -8,7 +8,7 @@ use super::super::sniff::{Confidence, Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{field, session};
 use super::items;
-use crate::trajectory::{ByteSpan, RawPlace, Source, Step, Tokens, Trajectory};
+use crate::trajectory::{RawPlace, Step, Tokens, Trajectory};
 
 pub(super) fn sniff(sniff: &Sniff<'_>) -> Option<Match> {
     let kinds = ["thread.started", "turn.started", "turn.completed", "turn.failed"];
@@ -39,7 +39,6 @@ pub(super) fn decode(input: &Input<'_>) -> Decoded {
     let mut out = stream.out;
     out.format = input.format;
     out.agent = Some("Codex CLI".to_owned());
-    out.source = Source { span: ByteSpan { start: 0, len: input.document.size() }, ..Source::default() };
     session::complete(&mut out);
     out.usage.tokens_in = stream.used.map(|t| t.input);
     out.usage.tokens_cached = stream.used.and_then(|t| t.cached);

@@ -14,7 +14,7 @@ use self::items::Item;
 use super::sniff::{Confidence, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{field, session};
-use crate::trajectory::{ByteSpan, Diagnostic, RawPlace, Role, Severity, Source, Step, Tokens, Trajectory};
+use crate::trajectory::{Diagnostic, RawPlace, Role, Severity, Step, Tokens, Trajectory};
 
 /// The rows of the table of formats.
 pub static FORMATS: &[Format] = &[
@@ -100,7 +100,6 @@ fn decode(input: &Input<'_>) -> Decoded {
     diagnostics.extend(rollout.tally_and_events());
     let mut out = rollout.out;
     out.format = input.format;
-    out.source = Source { span: ByteSpan { start: 0, len: input.document.size() }, ..Source::default() };
     session::complete(&mut out);
     let sums = session::totals(&out.steps);
     out.usage.tokens_in = rollout.total.map(|t| t.input);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::sniff::{Confidence, Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{field, session};
-use crate::trajectory::{ByteSpan, RawPlace, Role, Source, Step, ToolCall, Trajectory, Usage};
+use crate::trajectory::{ByteSpan, RawPlace, Role, Step, ToolCall, Trajectory, Usage};
 
 /// First parts of the kinds that are known.
 const FAMILIES: [&str; 6] = ["session.", "user.", "assistant.", "tool.", "subagent.", "hook."];
@@ -38,7 +38,6 @@ pub(super) fn decode(input: &Input<'_>) -> Decoded {
     diagnostics.extend(events.tally.finish());
     let mut out = events.out;
     out.format = input.format;
-    out.source = Source { span: ByteSpan { start: 0, len: input.document.bytes.len() as u64 }, ..Source::default() };
     session::complete(&mut out);
     out.usage = events.total;
     Decoded { trajectories: vec![out], diagnostics, ..Decoded::default() }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::super::sniff::{Confidence, Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{field, session};
-use crate::trajectory::{ByteSpan, Diagnostic, RawPlace, Role, Severity, Source, Step, ToolCall, Trajectory};
+use crate::trajectory::{Diagnostic, RawPlace, Role, Severity, Step, ToolCall, Trajectory};
 
 /// Parts of a response that are of the screen only.
 const OF_THE_SCREEN: [&str; 12] = [
@@ -55,7 +55,6 @@ pub(super) fn decode(input: &Input<'_>) -> Decoded {
         format: input.format,
         session: field::text(&root, "sessionId"),
         agent: Some("GitHub Copilot Chat".to_owned()),
-        source: Source { span: ByteSpan { start: 0, len: input.document.bytes.len() as u64 }, ..Source::default() },
         ..Trajectory::default()
     };
     for (i, request) in field::list(&root, "requests").iter().enumerate() {
