@@ -129,7 +129,7 @@ impl Session {
         let meta = field::get(record, "$set").unwrap_or(record);
         let head = record.get("$set").is_some() || record.get("sessionId").is_some();
         if !head {
-            return self.message(record, RawPlace::record(span));
+            return self.message(record, &RawPlace::record(span));
         }
         if let Some(id) = field::text(meta, "sessionId") {
             self.out.session = Some(id);
@@ -141,11 +141,11 @@ impl Session {
         for (i, message) in field::list(meta, "messages").iter().enumerate() {
             let raw =
                 if record.get("$set").is_some() { RawPlace::record(span) } else { RawPlace::element("/messages", i) };
-            self.message(message, raw);
+            self.message(message, &raw);
         }
     }
 
-    fn message(&mut self, message: &Value, raw: RawPlace) {
+    fn message(&mut self, message: &Value, raw: &RawPlace) {
         let mut steps = self.steps(message);
         let id = field::text(message, "id").unwrap_or_default();
         for (i, step) in steps.iter_mut().enumerate() {
@@ -156,15 +156,13 @@ impl Session {
                 step.id = Some(if i == 0 { id.as_str().into() } else { format!("{id} {i}").into() });
             }
         }
-        match self.by_id.get(&id).and_then(|at| self.messages.get_mut(*at)).filter(|_| !id.is_empty()) {
-            Some(known) => {
-                known.1 = steps;
-                self.replaced += 1;
-            }
-            None => {
-                self.by_id.insert(id.clone(), self.messages.len());
-                self.messages.push((id, steps));
-            }
+        let known = self.by_id.get(&id).and_then(|at| self.messages.get_mut(*at)).filter(|_| !id.is_empty());
+        if let Some(known) = known {
+            known.1 = steps;
+            self.replaced += 1;
+        } else {
+            self.by_id.insert(id.clone(), self.messages.len());
+            self.messages.push((id, steps));
         }
     }
 
