@@ -7,10 +7,8 @@ use super::document::Document;
 use super::sniff::{Match, Sniff};
 use super::tree::{Claim, Folder, FolderInput};
 use super::{
-    atif, autocoderover, chat, claude, codex, companions, harbor, harness, labelled, mini, openhands, patches,
-    predictions, reports, sweagent,
-    atif, chat, claude, codex, copilot, gemini, harbor, labelled, mini, opencode, openhands, pi, predictions, reports,
-    sweagent,
+    atif, autocoderover, chat, claude, codex, companions, copilot, gemini, harbor, harness, labelled, mini, opencode,
+    openhands, patches, pi, predictions, reports, sweagent,
 };
 use crate::trajectory::{Diagnostic, Prediction, RunReport, Trajectory};
 
