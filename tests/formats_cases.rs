@@ -283,3 +283,14 @@ fn l25_a_live_file_keeps_its_good_records() {
     assert_eq!(only(&data).steps.len(), 2);
     assert!(data.files[0].diagnostics.iter().any(|d| d.message.contains("incomplete")));
 }
+
+#[test]
+fn l32_a_sample_id_may_hold_anything_and_nothing_is_hidden() {
+    let Some(data) = open("L32_inspect_slash_id.json") else { return };
+    let t = only(&data);
+    assert!(t.instance_id.as_deref().is_some_and(|id| id.ends_with("evals/id_2 ../x?y")));
+    assert_eq!((t.n_actions(), t.outcome.as_bool(), t.attempt.as_deref()), (1, Some(true), Some("epoch 1")));
+    let answer = t.steps.iter().find(|s| s.role == Role::Assistant).unwrap();
+    assert!(answer.text.starts_with("Thought: x") && answer.text.ends_with("text after the words Final Answer"));
+    assert!(t.diagnostics.iter().all(|d| d.code != "inspect.score"));
+}

@@ -7,8 +7,8 @@ use super::document::Document;
 use super::sniff::{Match, Sniff};
 use super::tree::{Claim, Folder, FolderInput};
 use super::{
-    atif, autocoderover, chat, claude, codex, companions, copilot, gemini, harbor, harness, labelled, mini, opencode,
-    openhands, patches, pi, predictions, reports, sweagent,
+    atif, autocoderover, cast, chat, claude, codex, companions, copilot, gemini, harbor, harness, inspect, labelled,
+    mini, opencode, openhands, patches, pi, predictions, reports, sweagent, terminal_bench,
 };
 use crate::trajectory::{Diagnostic, Prediction, RunReport, Trajectory};
 
@@ -116,7 +116,10 @@ static FAMILIES: &[&[Format]] = &[
     openhands::FORMATS,
     sweagent::FORMATS,
     mini::FORMATS,
+    inspect::FORMATS,
     harbor::FORMATS,
+    terminal_bench::FORMATS,
+    cast::FORMATS,
     atif::FORMATS,
     claude::FORMATS,
     codex::FORMATS,

@@ -26,7 +26,7 @@ fn name(path: &Path) -> &str {
 fn is_atif(path: &Path) -> bool {
     let name = name(path);
     let below = path.components().any(|c| c.as_os_str().to_str().is_some_and(|c| c.starts_with("subagent")));
-    name.ends_with(".json") && (name.starts_with("trajectory.") || below)
+    path.extension().is_some_and(|x| x == "json") && (name.starts_with("trajectory.") || below)
 }
 
 fn is_native(path: &Path) -> bool {

@@ -109,8 +109,8 @@ fn given(root: &Value) -> Usage {
         cost: total("total_cost_usd").and_then(field::number),
         tokens_in: total("total_prompt_tokens").and_then(field::count),
         tokens_out: total("total_completion_tokens").and_then(field::count),
+        tokens_cached: total("total_cached_tokens").and_then(field::count),
         api_calls: None,
-        ..Usage::default()
     }
 }
 
@@ -239,9 +239,9 @@ impl Segment {
         Usage {
             cost: field::honest_cost(cost, worked),
             tokens_in,
+            tokens_cached: self.given.tokens_cached.or(self.fresh.tokens_cached),
             tokens_out,
             api_calls: self.fresh.api_calls,
-            ..Usage::default()
         }
     }
 

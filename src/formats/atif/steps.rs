@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::{action, chat, field, terminus};
 use super::segment::Place;
-use crate::trajectory::{Role, Step, ToolCall, Usage};
+use crate::trajectory::{Role, Step, Tokens, ToolCall, Usage};
 
 /// What is found beside the steps.
 #[derive(Debug, Default)]
@@ -47,6 +47,7 @@ pub fn read(root: &Value, place: &Place) -> (Vec<Step>, Found) {
             step.timestamp = step.timestamp.take().or_else(|| field::text(value, "timestamp"));
             if copied {
                 step.cost = None;
+                step.tokens = None;
             }
         }
     }
@@ -79,6 +80,7 @@ fn spoken(value: &Value, found: &mut Found) -> Step {
         step.calls = field::list(value, "tool_calls").iter().map(call).collect();
         step.reasoning = field::text(value, "reasoning_content");
         step.cost = metric(value, "cost_usd").and_then(field::number).filter(|c| *c > 0.0);
+        step.tokens = tokens(value);
         let typed: Vec<String> =
             step.calls.iter().map(|c| action::of_call(c).trim_end_matches('\n').to_owned()).collect();
         step.action = Some(typed.join("\n")).filter(|_| !typed.is_empty()).or_else(|| action::in_text(&step.text));
@@ -90,6 +92,12 @@ fn spoken(value: &Value, found: &mut Found) -> Step {
         }
     }
     step
+}
+
+fn tokens(value: &Value) -> Option<Tokens> {
+    let count = |key: &str| metric(value, key).and_then(field::count);
+    let (input, output) = (count("prompt_tokens")?, count("completion_tokens")?);
+    Some(Tokens { input, cached: count("cached_tokens"), output })
 }
 
 fn call(value: &Value) -> ToolCall {
@@ -168,8 +176,8 @@ fn count(value: &Value, copied: bool, found: &mut Found) {
         cost: metric(value, "cost_usd").and_then(field::number),
         tokens_in: tokens("prompt_tokens"),
         tokens_out: tokens("completion_tokens"),
+        tokens_cached: tokens("cached_tokens"),
         api_calls: field::get(value, "llm_call_count").and_then(field::count),
-        ..Usage::default()
     };
     let total = if copied { &mut found.copied } else { &mut found.fresh };
     *total = sum(*total, step);
@@ -184,7 +192,7 @@ pub fn sum(a: Usage, b: Usage) -> Usage {
         cost: a.cost.map(|a| a + b.cost.unwrap_or(0.0)).or(b.cost),
         tokens_in: whole(a.tokens_in, b.tokens_in),
         tokens_out: whole(a.tokens_out, b.tokens_out),
+        tokens_cached: whole(a.tokens_cached, b.tokens_cached),
         api_calls: whole(a.api_calls, b.api_calls),
-        ..Usage::default()
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::load::{LoadedFile, load, load_bytes};
 use crate::trajectory::Role::{self, Assistant, Meta, System, Tool, User};
-use crate::trajectory::{Dataset, Trajectory, Usage};
+use crate::trajectory::{Dataset, Tokens, Trajectory, Usage};
 
 fn read(value: &Value) -> LoadedFile {
     load_bytes(Path::new("run.json"), value.to_string().into_bytes())
@@ -51,7 +51,9 @@ fn one_agent_step_is_one_action_with_its_results_behind_it() {
     assert_eq!(t.n_actions(), 2);
     assert_eq!((t.agent.as_deref(), t.model.as_deref()), (Some("terminus-2 2.0.0"), Some("openai/m")));
     assert_eq!((t.instance_id.as_deref(), t.tools.len()), (Some("o__r-1"), 1));
-    assert_eq!(t.usage, Usage { api_calls: Some(3), ..usage(0.03, 210, 30) });
+    assert_eq!(t.usage, Usage { api_calls: Some(3), tokens_cached: Some(50), ..usage(0.03, 210, 30) });
+    assert_eq!(t.steps[3].tokens, Some(Tokens { input: 100, cached: Some(50), output: 10 }));
+    assert!(t.steps[2].tokens.is_none(), "copied");
     assert_eq!(codes(t), ["atif.token-lists", "atif.unknown-source", "atif.copied", "atif.missing-subagent"]);
     assert!(t.diagnostics[0].message.starts_with("3 lists"));
     assert!(t.diagnostics[3].message.contains("`gone.json`"));

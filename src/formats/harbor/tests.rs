@@ -69,7 +69,7 @@ fn a_native_log_is_read_where_there_is_no_atif() {
     assert_eq!(t.patch.as_deref(), Some("diff --git a/m b/m\n"));
     let raw = &t.steps[1].raw;
     assert!(raw.file.as_ref().unwrap().ends_with("agent/mini-swe-agent.trajectory.json"));
-    assert_eq!((raw.pointer.is_empty(), raw.span.start), (true, 0));
+    assert_eq!((raw.pointer.as_ref(), raw.span.start), ("/messages/1", 0));
 }
 
 #[test]

@@ -57,8 +57,8 @@ impl Verdict {
 
     /// The finer reason where the outcome alone does not say it.
     pub fn reason(&self) -> Option<String> {
-        let plain =
-            matches!(self.rewards.as_slice(), [(name, value)] if name == "reward" && (*value == 0.0 || *value == 1.0));
+        let whole = |value: f64| value.abs() < f64::EPSILON || (value - 1.0).abs() < f64::EPSILON;
+        let plain = matches!(self.rewards.as_slice(), [(name, value)] if name == "reward" && whole(*value));
         if plain { None } else { self.text() }
     }
 }

@@ -107,11 +107,18 @@ pub fn entries(path: &Path) -> Option<Result<Vec<Entry>, String>> {
     Some(tar_entries(path, reader))
 }
 
-/// A name inside an archive as a path below it; `None` for names that lead out of it.
+/// A name inside an archive as a path below it. A name that would lead out of it (ids of samples may hold `..`) is
+/// kept inside: nothing is ever written by these paths, but they must not be lost either.
 fn below(archive: &Path, name: &str) -> Option<PathBuf> {
-    let inside: PathBuf = Path::new(name).components().filter(|c| matches!(c, Component::Normal(_))).collect();
-    let leads_out = Path::new(name).components().any(|c| matches!(c, Component::ParentDir));
-    if leads_out || inside.as_os_str().is_empty() { None } else { Some(archive.join(inside)) }
+    let inside: PathBuf = Path::new(name)
+        .components()
+        .filter_map(|component| match component {
+            Component::Normal(name) => Some(name),
+            Component::ParentDir => Some(std::ffi::OsStr::new("(..)")),
+            _ => None,
+        })
+        .collect();
+    if inside.as_os_str().is_empty() { None } else { Some(archive.join(inside)) }
 }
 
 fn tar_entries(path: &Path, reader: Box<dyn Read>) -> Result<Vec<Entry>, String> {
@@ -127,7 +134,8 @@ fn tar_entries(path: &Path, reader: Box<dyn Read>) -> Result<Vec<Entry>, String>
         let name = entry.path().map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
         let Some(inside) = below(path, &name) else { continue };
         let mut bytes = Vec::new();
-        if entry.read_to_end(&mut bytes).is_err() {
+        // A file cut in the middle is kept as far as it goes; of one cut before its first byte there is nothing.
+        if entry.read_to_end(&mut bytes).is_err() || (bytes.is_empty() && entry.size() > 0) {
             break;
         }
         found.push(Entry::packed(inside, bytes.len() as u64, Packed::Memory(bytes.into())));
@@ -219,9 +227,11 @@ fn local_headers(file: &File) -> Option<Vec<Listed>> {
             (len, packed) = zip64(&extra)?;
         }
         let start = at + 30 + name.len() as u64 + extra.len() as u64;
-        // Sizes behind the data instead of in the header cannot be walked past.
+        // Written in one go, the sizes stand behind the data.
+        let mut behind = 0;
         if short(6) & 8 != 0 && packed == 0 {
-            break;
+            let Some(found) = descriptor(&mut reader, start) else { break };
+            (packed, len, behind) = (found.0, found.1, 16);
         }
         listed.push(Listed {
             name: String::from_utf8_lossy(&name).into_owned(),
@@ -230,9 +240,33 @@ fn local_headers(file: &File) -> Option<Vec<Listed>> {
             len,
             method: short(8) as u16,
         });
-        at = start + packed;
+        at = start.saturating_add(packed).saturating_add(behind);
     }
+    listed.retain(|l| !l.name.ends_with('/'));
     if listed.is_empty() { None } else { Some(listed) }
+}
+
+/// Packed and unpacked size of the data at `start`, from the descriptor behind it: the first that says how far away
+/// it is itself.
+fn descriptor(reader: &mut BufReader<&File>, start: u64) -> Option<(u64, u64)> {
+    const WINDOW: u64 = 1 << 16;
+    const LEN: usize = 16;
+    let mut from = start;
+    loop {
+        reader.seek(SeekFrom::Start(from)).ok()?;
+        let mut window = Vec::new();
+        Read::by_ref(reader).take(WINDOW).read_to_end(&mut window).ok()?;
+        for (at, bytes) in window.windows(LEN).enumerate() {
+            let distance = from - start + at as u64;
+            if bytes.starts_with(b"PK\x07\x08") && le(bytes.get(8..12)?) == distance {
+                return Some((distance, le(bytes.get(12..16)?)));
+            }
+        }
+        if (window.len() as u64) < WINDOW {
+            return None;
+        }
+        from += WINDOW - LEN as u64 + 1;
+    }
 }
 
 /// Unpacked and packed size from the zip64 field of a local header.
@@ -253,3 +287,6 @@ fn zip64(extra: &[u8]) -> Option<(u64, u64)> {
 fn le(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, byte| (number << 8) | u64::from(*byte))
 }
+
+#[cfg(test)]
+mod tests;
