@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::load::LoadedFile;
-use crate::trajectory::Trajectory;
+use crate::trajectory::{SharedTrajectory, Trajectory};
 
 /// Room for the steps of trajectories, shared by all reading threads.
 #[derive(Debug)]
@@ -26,6 +26,14 @@ impl Keep {
         let taken = room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(size));
         if taken.is_err() {
             trajectory.forget_steps();
+        }
+    }
+
+    /// The same for one that was brought back, if there never was room for it: what was kept before has its room.
+    pub fn settle_again(&self, trajectory: &mut SharedTrajectory) {
+        let let_go = trajectory.ledger != Arc::default();
+        if self.room.is_some() && let_go && trajectory.is_whole() {
+            Arc::make_mut(trajectory).forget_steps();
         }
     }
 

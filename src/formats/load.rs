@@ -73,7 +73,14 @@ pub fn load_within(paths: &[PathBuf], bytes: Option<u64>, on_file: &(dyn Fn(Load
         dataset.files.push(file.report);
         dataset.files.extend(file.members);
     }
-    replay::mark(&mut dataset.trajectories);
+    replay::mark(&mut dataset.trajectories, |known| {
+        let mut whole = super::open(known).ok()?;
+        Arc::make_mut(&mut whole).ledger = Arc::clone(&known.ledger);
+        Some(whole)
+    });
+    for trajectory in &mut dataset.trajectories {
+        keep.settle_again(trajectory);
+    }
     dataset
 }
 

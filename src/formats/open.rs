@@ -2,17 +2,20 @@
 
 use std::borrow::Cow;
 use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+
+use serde_json::Value;
 
 use super::document::Document;
 use super::document::store::read_at;
 use super::load::{self, LoadedFile};
-use super::skim;
 use super::table::{Input, Reader, formats};
 use super::tree::Entry;
 use super::walk::{self, Unit};
-use crate::trajectory::{ByteSpan, RawPlace, SharedTrajectory, Trajectory};
+use super::{json, skim};
+use crate::trajectory::{Body, ByteSpan, RawPlace, SharedTrajectory, Trajectory};
 
 /// First bytes of files whose spans count in what they unpack to.
 const PACKED: [&[u8]; 2] = [&[0x1F, 0x8B], &[0x28, 0xB5, 0x2F, 0xFD]];
@@ -34,6 +37,9 @@ pub fn open(trajectory: &SharedTrajectory) -> Result<SharedTrajectory, String> {
         })?,
     };
     whole.source = source.clone();
+    if trajectory.body != Body::Found {
+        whole.recall(trajectory);
+    }
     // What other files said of it when it was first read.
     whole.task = whole.task.or_else(|| trajectory.task.clone());
     whole.outcome = trajectory.outcome;
@@ -114,10 +120,32 @@ pub fn raw(trajectory: &Trajectory, place: &RawPlace) -> Result<Raw, String> {
     }
     let bytes = record_bytes(path, record)?;
     let gone = || format!("{}: the record is not there any more: open the file again", path.display());
-    let part = skim::pointer(&bytes, &place.pointer).ok_or_else(gone)?;
-    let text = String::from_utf8_lossy(bytes.get(part.clone()).unwrap_or_default()).into_owned();
+    let (part, mut text) = find(&bytes, &place.pointer).ok_or_else(gone)?;
+    for more in &place.also {
+        text.push('\n');
+        text.push_str(&String::from_utf8_lossy(&record_bytes(path, *more)?));
+    }
     let span = ByteSpan { start: record.start + part.start as u64, len: part.len() as u64 };
     Ok(Raw { file: path.to_owned(), span, text })
+}
+
+/// The value at a pointer, and its bytes; where the pointer leads through a string that holds JSON, the bytes are the
+/// string's and the value is the one inside.
+fn find(bytes: &[u8], pointer: &str) -> Option<(Range<usize>, String)> {
+    if pointer.is_empty() {
+        // Also where it is broken or no JSON at all.
+        return Some((0..bytes.len(), String::from_utf8_lossy(bytes).into_owned()));
+    }
+    if let Some(part) = skim::pointer(bytes, pointer) {
+        let text = String::from_utf8_lossy(bytes.get(part.clone())?).into_owned();
+        return Some((part, text));
+    }
+    let mut through = pointer.match_indices('/').skip(1).map(|(at, _)| pointer.split_at(at));
+    through.find_map(|(outer, inner)| {
+        let part = skim::pointer(bytes, outer)?;
+        let Ok(Value::String(held)) = json::parse(bytes.get(part.clone())?).map(|p| p.value) else { return None };
+        find(held.as_bytes(), inner).map(|(_, text)| (part, text))
+    })
 }
 
 /// The bytes of a record; an empty span is the whole file.

@@ -10,27 +10,23 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::session;
-use crate::trajectory::{Diagnostic, Severity, SharedTrajectory, Step, Trajectory, Usage};
+use crate::trajectory::{Diagnostic, Severity, SharedTrajectory, Trajectory, Usage};
 
 /// Formats of sessions, which can be resumed and forked. In the others equal ids mean nothing: a file may have been
 /// exported twice on purpose.
 const SESSIONS: [&str; 8] =
     ["claude-code", "claude-stream", "codex-rollout", "gemini-cli", "pi", "opencode", "copilot-cli", "qwen-code"];
-/// Ids at least this long are unique in the world; shorter ones are only unique in their file.
-const UNIQUE: usize = 24;
-
-/// Marks the copies. Linear in the number of steps.
-pub fn mark(trajectories: &mut [SharedTrajectory]) {
+/// Marks the copies. Linear in the number of steps. A trajectory that holds copies and whose steps were let go is
+/// brought back by `open`.
+pub fn mark(trajectories: &mut [SharedTrajectory], open: impl Fn(&SharedTrajectory) -> Option<SharedTrajectory>) {
     let sessions: Vec<usize> = (0..trajectories.len())
         .filter(|i| trajectories.get(*i).is_some_and(|t| SESSIONS.contains(&t.format)))
         .collect();
     if sessions.len() < 2 {
         return;
     }
-    let keys: Vec<Vec<Option<u64>>> = sessions
-        .iter()
-        .map(|i| trajectories.get(*i).map(|t| t.steps.iter().map(|s| key(t, s)).collect()).unwrap_or_default())
-        .collect();
+    let keys: Vec<Vec<Option<u64>>> =
+        sessions.iter().map(|i| trajectories.get(*i).map(|t| keys_of(t)).unwrap_or_default()).collect();
     // In how many trajectories does each step stand?
     let mut seen: HashMap<u64, (usize, bool)> = HashMap::new();
     for (at, keys) in keys.iter().enumerate() {
@@ -42,6 +38,14 @@ pub fn mark(trajectories: &mut [SharedTrajectory]) {
     let shared = |key: &Option<u64>| key.is_some_and(|k| seen.get(&k).is_some_and(|s| s.1));
     let mut order: Vec<usize> =
         (0..sessions.len()).filter(|at| keys.get(*at).is_some_and(|k| k.iter().any(shared))).collect();
+    for at in &order {
+        let shared = sessions.get(*at).and_then(|i| trajectories.get_mut(*i)).filter(|t| !t.is_whole());
+        if let Some(shared) = shared
+            && let Some(whole) = open(shared)
+        {
+            *shared = whole;
+        }
+    }
     let own = |at: &usize| {
         let trajectory = sessions.get(*at).and_then(|i| trajectories.get(*i))?;
         let first = keys.get(*at)?.iter().position(|k| k.is_some() && !shared(k))?;
@@ -67,25 +71,14 @@ pub fn mark(trajectories: &mut [SharedTrajectory]) {
     }
 }
 
-/// What a step is known by. A short id only together with what the step says.
-fn key(trajectory: &Trajectory, step: &Step) -> Option<u64> {
-    let id = step.id.as_deref()?;
-    let mut hasher = DefaultHasher::new();
-    (trajectory.format, id).hash(&mut hasher);
-    if id.len() < UNIQUE {
-        said(step).hash(&mut hasher);
-    }
-    Some(hasher.finish())
-}
-
-/// A step by what it says.
-fn said(step: &Step) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (step.role, &step.text).hash(&mut hasher);
-    for call in &step.calls {
-        (&call.name, &call.arguments).hash(&mut hasher);
-    }
-    hasher.finish()
+/// What every step is known by, within its format.
+fn keys_of(trajectory: &Trajectory) -> Vec<Option<u64>> {
+    let of = |(identity, _): (Option<u64>, u64)| {
+        let mut hasher = DefaultHasher::new();
+        (trajectory.format, identity?).hash(&mut hasher);
+        Some(hasher.finish())
+    };
+    trajectory.identities().into_iter().map(of).collect()
 }
 
 fn copied(trajectory: &mut Trajectory, source: &Trajectory, owners: &[Option<usize>]) {
@@ -93,10 +86,10 @@ fn copied(trajectory: &mut Trajectory, source: &Trajectory, owners: &[Option<usi
     let last = owners.iter().rposition(Option::is_some).unwrap_or(0);
     // Messages of a person get a new id in some versions, or none at all: those before the last copy that say the same
     // are copies too.
-    let known: HashSet<u64> = source.steps.iter().map(said).collect();
+    let known: HashSet<u64> = source.identities().into_iter().map(|(_, said)| said).collect();
     let mut copies = 0;
     for (at, (step, owner)) in trajectory.steps.iter_mut().zip(owners).enumerate() {
-        if owner.is_some() || at < last && known.contains(&said(step)) {
+        if owner.is_some() || at < last && known.contains(&step.said()) {
             step.is_demo = true;
             copies += 1;
         }
@@ -138,7 +131,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::trajectory::{Role, Source, Tokens};
+    use crate::trajectory::{Role, Source, Step, Tokens};
 
     fn step(role: Role, id: &str, text: &str, time: &str) -> Step {
         let tokens = Some(Tokens { input: 10, cached: None, output: 1 }).filter(|_| role == Role::Assistant);
@@ -162,12 +155,32 @@ mod tests {
         let mut new = old();
         new.push(step(Role::Assistant, "m2", "second", "1"));
         let mut all = [session("b", new), session("a", old())];
-        mark(&mut all);
+        mark(&mut all, |_| None);
         assert_eq!((demos(&all[0]), demos(&all[1])), (vec![true, true, false], vec![false, false]));
         assert_eq!((all[0].usage.tokens_in, all[1].usage.tokens_in), (Some(10), Some(10)));
         assert_eq!((all[0].n_actions(), all[0].usage.api_calls), (1, Some(1)));
         assert_eq!(all[0].diagnostics[0].message, "continues a: 2 steps are copies and counted there");
         assert!(all[1].diagnostics.is_empty());
+    }
+
+    #[test]
+    fn steps_that_were_let_go_are_brought_back_for_it() {
+        let old = || vec![step(Role::User, "u1", "hi", "1"), step(Role::Assistant, "m1", "first", "1")];
+        let mut new = old();
+        new.push(step(Role::Assistant, "m2", "second", "1"));
+        let whole = [session("b", new), session("a", old())];
+        let mut all = whole.clone();
+        for t in &mut all {
+            Arc::make_mut(t).forget_steps();
+        }
+        let open = |t: &SharedTrajectory| whole.iter().find(|w| w.key() == t.key()).cloned();
+        mark(&mut all, open);
+        assert_eq!((demos(&all[0]), demos(&all[1])), (vec![true, true, false], vec![false, false]));
+        let mut known = (*all[0]).clone();
+        known.forget_steps();
+        let mut again = (*whole[0]).clone();
+        again.recall(&known);
+        assert_eq!((demos(&again), again.usage), (vec![true, true, false], all[0].usage));
     }
 
     #[test]
@@ -177,7 +190,7 @@ mod tests {
             session(name, vec![common, step(Role::Assistant, name, name, time)])
         };
         let mut all = [fork("a", "3"), fork("b", "2")];
-        mark(&mut all);
+        mark(&mut all, |_| None);
         assert_eq!((demos(&all[0]), demos(&all[1])), (vec![true, false], vec![false, false]));
     }
 
@@ -185,12 +198,12 @@ mod tests {
     fn short_ids_are_copies_only_with_the_same_text() {
         let one = |name: &str, text: &str| session(name, vec![step(Role::User, "msg-001", text, "1")]);
         let mut all = [one("a", "x"), one("b", "y"), one("c", "x")];
-        mark(&mut all);
+        mark(&mut all, |_| None);
         assert_eq!([demos(&all[0]), demos(&all[1]), demos(&all[2])], [vec![false], vec![false], vec![true]]);
         let long = "msg_0123456789012345678901";
         let of = |name: &str, text: &str| session(name, vec![step(Role::Assistant, long, text, "1")]);
         let mut all = [of("a", "cut"), of("b", "cut no more")];
-        mark(&mut all);
+        mark(&mut all, |_| None);
         assert_eq!((demos(&all[1]), all[1].usage.tokens_in), (vec![true], None));
     }
 
@@ -204,7 +217,7 @@ mod tests {
             step(Role::Assistant, "m2", "b", "2"),
         ];
         let mut all = [session("a", old), session("b", new)];
-        mark(&mut all);
+        mark(&mut all, |_| None);
         assert_eq!(demos(&all[1]), [true, true, false, false]);
     }
 
@@ -215,7 +228,7 @@ mod tests {
             Arc::new(Trajectory { format: "openhands-1", ..(*shared).clone() })
         };
         let mut all = [of("a"), of("b")];
-        mark(&mut all);
+        mark(&mut all, |_| None);
         assert_eq!((demos(&all[0]), demos(&all[1])), (vec![false], vec![false]));
     }
 }

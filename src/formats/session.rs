@@ -110,6 +110,7 @@ fn part_text(part: &Value) -> Option<String> {
 
 /// Puts another part of the same answer to an action.
 pub fn add_part(step: &mut Step, more: Step) {
+    step.raw.add(&more.raw);
     if !more.text.is_empty() {
         if !step.text.is_empty() {
             step.text.push('\n');

@@ -14,7 +14,7 @@ pub use join::{
     Attempt, Dataset, FileReport, Issue, IssueId, JoinLine, Joined, Label, Prediction, Rule, RunReport, account, join,
     summary,
 };
-pub use unread::Body;
+pub use unread::{Body, Ledger};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,9 +49,19 @@ pub struct RawPlace {
     /// JSON pointer (RFC 6901) into that record: `"/history/12"`; empty = all of it. It may lead through a string that
     /// holds JSON. The record of a trajectory that is an element of a list, with an empty `Source::span`, is the file.
     pub pointer: Box<str>,
+    /// Further records of the same file that the step was put together from: an answer written in several lines.
+    pub also: Vec<ByteSpan>,
 }
 
 impl RawPlace {
+    /// Takes in the place of another part of the same step.
+    pub fn add(&mut self, other: &Self) {
+        if other.file == self.file && other.span.len > 0 && other.span != self.span {
+            self.also.push(other.span);
+        }
+        self.also.extend(&other.also);
+    }
+
     /// A whole record of JSON lines.
     pub fn record(span: ByteSpan) -> Self {
         Self { span, ..Self::default() }
@@ -270,8 +280,8 @@ pub struct Trajectory {
     pub steps: Vec<Step>,
     /// Are the steps here, and if not, what is known of them?
     pub body: Body,
-    /// Fingerprints of the actions of a trajectory whose steps were let go.
-    pub prints: Arc<[u64]>,
+    /// What stays of the steps that were let go.
+    pub ledger: Arc<Ledger>,
     /// The candidate patch exactly as the file holds it; `Some("")` = the file says the patch is empty,
     /// `None` = the file does not say. Never the gold patch.
     pub patch: Option<String>,

@@ -26,7 +26,43 @@ pub enum Body {
     },
 }
 
+/// What stays of steps that were let go.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ledger {
+    /// Fingerprints of the actions, in order.
+    pub prints: Arc<[u64]>,
+    /// [`Step::identity`] and [`Step::said`] of every step; empty where no step has an id of its own.
+    pub identities: Vec<(Option<u64>, u64)>,
+    /// Which steps are demonstrations or copies.
+    pub demos: Vec<u32>,
+}
+
+/// Ids at least this long are unique in the world; shorter ones are only unique in their file.
+const UNIQUE: usize = 24;
+
 impl Step {
+    /// What a step of a session is known by in every file that repeats it: its writer's id; a short id only together
+    /// with what the step says. `None` without an id.
+    pub fn identity(&self) -> Option<u64> {
+        let id = self.id.as_deref()?;
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        if id.len() < UNIQUE {
+            self.said().hash(&mut hasher);
+        }
+        Some(hasher.finish())
+    }
+
+    /// A step by what it says, as one number.
+    pub fn said(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.role, &self.text).hash(&mut hasher);
+        for call in &self.calls {
+            (&call.name, &call.arguments).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
     /// What an action does, as one number: its calls, or the command found in its text, or the text. Equal for
     /// repetitions.
     pub fn fingerprint(&self) -> u64 {
@@ -82,7 +118,7 @@ impl Trajectory {
         match self.body {
             Body::Whole => Some(self.steps.iter().filter(|s| s.is_action()).map(Step::fingerprint).collect()),
             Body::Found => None,
-            Body::Read { .. } => Some(Arc::clone(&self.prints)),
+            Body::Read { .. } => Some(Arc::clone(&self.ledger.prints)),
         }
     }
 
@@ -95,6 +131,29 @@ impl Trajectory {
         }
     }
 
+    /// [`Step::identity`] and [`Step::said`] of every step; empty where no step has an id of its own.
+    pub fn identities(&self) -> Vec<(Option<u64>, u64)> {
+        match self.body {
+            Body::Whole if self.steps.iter().any(|s| s.id.is_some()) => {
+                self.steps.iter().map(|s| (s.identity(), s.said())).collect()
+            }
+            Body::Whole | Body::Found => Vec::new(),
+            Body::Read { .. } => self.ledger.identities.clone(),
+        }
+    }
+
+    /// Takes back what was known of it before its steps were let go and read again: copies that were found, totals and
+    /// remarks.
+    pub fn recall(&mut self, known: &Self) {
+        for at in &known.ledger.demos {
+            if let Some(step) = self.steps.get_mut(*at as usize) {
+                step.is_demo = true;
+            }
+        }
+        self.usage = known.usage;
+        self.diagnostics.clone_from(&known.diagnostics);
+    }
+
     /// Bytes its steps take in memory.
     pub fn size(&self) -> usize {
         self.steps.iter().map(Step::size).sum()
@@ -105,8 +164,10 @@ impl Trajectory {
         if !self.is_whole() {
             return;
         }
-        self.prints = self.action_prints().unwrap_or_default();
-        let (steps, actions) = (self.steps.len(), self.prints.len());
+        let prints = self.action_prints().unwrap_or_default();
+        let (steps, actions) = (self.steps.len(), prints.len());
+        let demos = (0..).zip(&self.steps).filter(|(_, step)| step.is_demo).map(|(at, _)| at).collect();
+        self.ledger = Arc::new(Ledger { prints, identities: self.identities(), demos });
         self.body = Body::Read { steps, actions, content: hash(&self.steps) };
         self.steps = Vec::new();
         self.tools = Vec::new();

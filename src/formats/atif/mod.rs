@@ -88,7 +88,7 @@ pub fn decode(input: &Input<'_>) -> Decoded {
             skipped += 1;
             return;
         }
-        let pointer = if listed { format!("/{}", row.record) } else { String::new() };
+        let pointer = if listed && row.span.len == 0 { format!("/{}", row.record) } else { String::new() };
         let mut segment = segment::read(row.value, &Place { file: None, span: row.span, pointer }, input.path);
         segment.name_missing(input.path);
         let mut found = segment.finished();

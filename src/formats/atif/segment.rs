@@ -27,7 +27,7 @@ impl Place {
     /// An element of a list below the root.
     pub fn element(&self, list: &str, index: usize) -> RawPlace {
         let pointer = format!("{}{list}/{index}", self.pointer).into();
-        RawPlace { file: self.file.clone(), span: self.span, pointer }
+        RawPlace { file: self.file.clone(), span: self.span, pointer, ..RawPlace::default() }
     }
 
     fn below(&self, list: &str, index: usize) -> Self {
