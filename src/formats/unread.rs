@@ -10,11 +10,6 @@ struct Sight {
 
 /// In order: the first whose keys are all there.
 const SIGHTS: &[Sight] = &[
-    Sight { name: "an Inspect log", keys: &["eval", "status", "version"] },
-    Sight { name: "a Terminal-Bench result", keys: &["task_id", "is_resolved", "parser_results"] },
-    Sight { name: "a Terminal-Bench run's metadata", keys: &["dataset_name", "agent_name", "accuracy"] },
-    Sight { name: "a terminal recording (asciicast)", keys: &["version", "width", "height"] },
-    Sight { name: "a Gemini CLI session", keys: &["sessionId", "projectHash"] },
     Sight { name: "an OpenTelemetry trace", keys: &["resourceSpans"] },
     Sight { name: "a list of traces", keys: &["traces"] },
     Sight { name: "an R2E-Gym trajectory", keys: &["trajectory_steps"] },
