@@ -67,6 +67,35 @@ fn every_format_of_the_table_reads_its_sample() {
     }
 }
 
+/// The samples that are folders: every file of each broken in every way a file breaks, one at a time. Whatever is
+/// left opens, and every file is listed.
+#[test]
+fn a_folder_with_a_broken_file_still_opens() {
+    let dirs = fs::read_dir(fixtures()).unwrap().map(|e| e.unwrap().path());
+    for dir in dirs.filter(|dir| files_below(dir).len() > 1) {
+        let folder = tempfile::tempdir().unwrap();
+        let files = files_below(&dir);
+        let copy = |file: &Path| folder.path().join(file.strip_prefix(fixtures()).unwrap());
+        for file in &files {
+            fs::create_dir_all(copy(file).parent().unwrap()).unwrap();
+            fs::copy(file, copy(file)).unwrap();
+        }
+        for file in &files {
+            let whole = fs::read(file).unwrap();
+            let broken: [&[u8]; 6] =
+                [b"null", b"[]", b"{}", b"[null, 1, \"x\", {}]", &whole[..whole.len() / 2], &[0xFF, 0, 9]];
+            for bytes in broken {
+                fs::write(copy(file), bytes).unwrap();
+                let dataset = load(&[folder.path().to_path_buf()], &|_| {});
+                let listed = |f: &PathBuf| dataset.files.iter().any(|r| r.path == copy(f));
+                assert!(files.iter().all(listed), "{}", file.display());
+                drop(join(&dataset));
+            }
+            fs::write(copy(file), &whole).unwrap();
+        }
+    }
+}
+
 #[test]
 fn the_extension_decides_nothing() {
     for (id, name, bytes) in samples() {
