@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
 use trajscope::formats::load;
 use trajscope::testing::shared;
 use trajscope::trajectory::{Dataset, Role, Trajectory, join};
@@ -95,12 +96,12 @@ fn model_calls_are_put_together() {
 fn the_same_attempt_in_two_files_is_counted_once() {
     let folder = tempfile::tempdir().unwrap();
     let row = |attempt: u32, command: &str| {
-        let run = format!(
-            r#"{{"id":"a{attempt}","kind":"ActionEvent","source":"agent","thought":[],"tool_call":{{"id":"c","name":"terminal","arguments":"{{\\"command\\": \\"{command}\\"}}"}},"llm_response_id":"r"}}"#
-        );
-        format!(
-            r#"{{"instance_id":"o__r-1","attempt":{attempt},"history":[{run}],"test_result":{{"git_patch":"diff --git a/{command} b/{command}\n"}},"metrics":null}}"#
-        )
+        let arguments = json!({"command": command}).to_string();
+        let run = json!({"id": format!("a{attempt}"), "kind": "ActionEvent", "source": "agent", "thought": [],
+            "tool_call": {"id": "c", "name": "terminal", "arguments": arguments}, "llm_response_id": "r"});
+        let patch = format!("diff --git a/{command} b/{command}\n");
+        let row = json!({"instance_id": "o__r-1", "attempt": attempt, "history": [run], "test_result": {"git_patch": patch}, "metrics": null});
+        row.to_string()
     };
     let (first, second) = (row(1, "ls"), row(2, "make"));
     std::fs::write(folder.path().join("output.critic_attempt_1.jsonl"), &first).unwrap();
@@ -168,7 +169,7 @@ fn the_corpus_of_conversations_is_read() {
     assert_eq!(actions(&data, "cli447_hi_followup_iterative_case_b").1, 2);
     assert_eq!(actions(&data, "38868567ae624dcba5678b534b99575c").1, 2);
     assert_eq!(actions(&data, "fncall-llm-message.json").1, 6);
-    assert_eq!(actions(&data, "llm-logs"), (14, 6));
+    assert_eq!(actions(&data, "llm-logs"), (13, 6));
     assert_eq!(actions(&data, "nonfncall-llm-logs").1, 4);
     let a = data.trajectories.iter().find(|t| t.source.path.ends_with("cli447_hi_followup_iterative_case_a")).unwrap();
     let critic: Vec<&str> = a.steps.iter().filter(|s| s.role == Role::Meta).filter_map(|s| s.text.get(..21)).collect();

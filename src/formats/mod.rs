@@ -41,6 +41,7 @@ mod replay;
 mod reports;
 mod rows;
 mod session;
+mod sft;
 mod skim;
 mod sniff;
 mod stub;

@@ -50,6 +50,19 @@ pub fn looks_like_instance(name: &str) -> bool {
         && !["__t-", "__p-", "__c-", "___", "__install"].iter().any(|mark| repo.contains(mark))
 }
 
+/// An id that was made unique among the rows of a set: `python__mypy-15976_0` is attempt 0 at `python__mypy-15976`.
+/// Without such a number the id itself, if it looks like an instance.
+pub fn numbered_instance(id: &str) -> (Option<String>, Option<String>) {
+    if let Some((base, number)) = id.rsplit_once('_') {
+        let digits = |s: &str| !s.is_empty() && s.len() <= 4 && s.bytes().all(|b| b.is_ascii_digit());
+        let issue = base.rsplit_once('-').is_some_and(|(_, n)| n.bytes().all(|b| b.is_ascii_digit()) && !n.is_empty());
+        if digits(number) && issue && looks_like_instance(base) {
+            return (Some(base.to_owned()), Some(number.to_owned()));
+        }
+    }
+    (Some(id.to_owned()).filter(|id| looks_like_instance(id)), None)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,5 +84,15 @@ mod tests {
         assert_eq!(of("runs/output.jsonl"), None);
         assert_eq!(of("runs/my__notes.json"), None);
         assert_eq!(of("/"), None);
+    }
+
+    #[test]
+    fn ids_made_unique_give_instance_and_attempt() {
+        let of = |id: &str| numbered_instance(id);
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(of("python__mypy-15976_0"), (some("python__mypy-15976"), some("0")));
+        assert_eq!(of("python__mypy-15976"), (some("python__mypy-15976"), None));
+        assert_eq!(of("o__r.1d70.lm__abc_1"), (some("o__r.1d70.lm__abc_1"), None), "not after an issue's number");
+        assert_eq!(of("notes_1"), (None, None));
     }
 }

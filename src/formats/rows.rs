@@ -20,9 +20,10 @@ pub fn place(row: Row<'_>) -> RawPlace {
 pub fn trajectory(row: &Value, steps: Vec<Step>) -> Trajectory {
     let first = |keys: &[&str]| keys.iter().find_map(|k| field::text(row, k));
     let outcome = outcome(row);
+    let (instance, number) = instance(row);
     let mut trajectory = Trajectory {
-        instance_id: first(&["instance_id"]).or_else(|| instance_in_id(row)),
-        attempt: first(&["traj_id", "trajectory_id", "run_id", "trial_name"]),
+        instance_id: instance,
+        attempt: first(&["traj_id", "trajectory_id", "run_id", "trial_name"]).or(number),
         agent: first(&["agent", "agent_name"]),
         model: first(&["model", "model_name", "model_name_or_path"]),
         task: first(&["problem_statement"]),
@@ -38,12 +39,50 @@ pub fn trajectory(row: &Value, steps: Vec<Step>) -> Trajectory {
     if field::get(row, "generated_patch").is_some() {
         swe_agent_actions(&mut trajectory.steps);
     }
+    if trajectory.tools.is_empty() {
+        observations(&mut trajectory.steps);
+    }
     trajectory
 }
 
-/// `id` names the instance in some sets (mini-coder); elsewhere it is anything.
-fn instance_in_id(row: &Value) -> Option<String> {
-    field::text(row, "id").filter(|id| super::names::looks_like_instance(id))
+/// The instance and the number that was put behind it to make the row's id unique. `id` names the instance in some
+/// sets (mini-coder); elsewhere it is anything.
+fn instance(row: &Value) -> (Option<String>, Option<String>) {
+    match field::text(row, "instance_id") {
+        Some(given) => match super::names::numbered_instance(&given) {
+            (Some(instance), Some(number)) => (Some(instance), Some(number)),
+            _ => (Some(given), None),
+        },
+        None => super::names::numbered_instance(field::str(row, "id").unwrap_or_default()),
+    }
+}
+
+/// How observations begin that stand in user messages.
+const OBSERVED: [&str; 7] = [
+    "EXECUTION RESULT of [",
+    "OBSERVATION:",
+    "Observation:",
+    "New Terminal Output",
+    "Current terminal state",
+    "<tool_response>",
+    "<returncode>",
+];
+
+/// User messages that are the answer to an action in the text are observations: in runs without native calls only,
+/// for there the critic is given both alike.
+pub fn observations(steps: &mut [Step]) {
+    if steps.iter().any(|s| !s.calls.is_empty()) {
+        return;
+    }
+    let mut acted = false;
+    for step in steps {
+        let observed = OBSERVED.iter().any(|start| step.text.trim_start().starts_with(start));
+        match step.role {
+            Role::Assistant => acted = true,
+            Role::User if acted && observed => step.role = Role::Tool,
+            _ => {}
+        }
+    }
 }
 
 fn tools(row: &Value) -> Vec<ToolSpec> {

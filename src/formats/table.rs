@@ -8,7 +8,7 @@ use super::sniff::{Match, Sniff};
 use super::tree::{Claim, Folder, FolderInput};
 use super::{
     atif, autocoderover, cast, chat, claude, codex, companions, copilot, gemini, harbor, harness, inspect, labelled,
-    mini, opencode, openhands, patches, pi, predictions, reports, sweagent, terminal_bench,
+    mini, opencode, openhands, patches, pi, predictions, reports, sft, sweagent, terminal_bench,
 };
 use crate::trajectory::{Diagnostic, Prediction, RunReport, Trajectory};
 
@@ -127,6 +127,7 @@ static FAMILIES: &[&[Format]] = &[
     pi::FORMATS,
     opencode::FORMATS,
     copilot::FORMATS,
+    sft::FORMATS,
     labelled::FORMATS,
     predictions::FORMATS,
     reports::FORMATS,

@@ -84,7 +84,7 @@ fn spoken(value: &Value, found: &mut Found) -> Step {
         let typed: Vec<String> =
             step.calls.iter().map(|c| action::of_call(c).trim_end_matches('\n').to_owned()).collect();
         step.action = Some(typed.join("\n")).filter(|_| !typed.is_empty()).or_else(|| action::in_text(&step.text));
-        if step.action.is_none()
+        if step.calls.is_empty()
             && let Some(answer) = terminus::answer(&step.text)
         {
             step.action = Some(answer.action);

@@ -15,7 +15,7 @@ use super::document::Row;
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{field, rows};
-use crate::trajectory::{Diagnostic, Severity, Source, Trajectory};
+use crate::trajectory::{Diagnostic, RawPlace, Role, Severity, Source, Step, Trajectory};
 
 /// The rows of the table of formats.
 pub static FORMATS: &[Format] = &[Format {
@@ -62,6 +62,13 @@ pub fn sniff(sniff: &Sniff<'_>) -> Option<Match> {
     }
     if sniff.form != Form::Object && is_message(first) {
         return Match::some(Confidence::Possible, "a list of messages with role and content");
+    }
+    let pairs = sniff.rows.iter().any(|row| {
+        let chosen = field::list(row, "chosen");
+        row.get("rejected").is_some() && chosen.iter().any(is_message)
+    });
+    if pairs && sniff.is_rows() {
+        return Match::some(Confidence::Likely, "rows of a chosen and a rejected conversation");
     }
     let labelled = ["resolved", "target", "verified", "reward"].iter().any(|k| sniff.has(k));
     let found = sniff.rows.iter().any(|row| messages_of(row).is_some_and(|(_, m)| !m.is_empty()));
@@ -121,11 +128,51 @@ pub fn decode(input: &Input<'_>) -> Decoded {
 
 /// The conversation of a row, if it holds one.
 fn conversation(row: Row<'_>) -> Option<Trajectory> {
-    let (key, messages) = messages_of(row.value)?;
-    let steps = steps_at(&messages, &rows::pointer(row, key), |_, _| {});
+    let mut steps = match messages_of(row.value) {
+        Some((key, messages)) => steps_at(&messages, &rows::pointer(row, key), |_, _| {}),
+        None => preferred(row)?,
+    };
+    preference(row, &mut steps);
+    // ShareGPT rows keep the system prompt beside the conversation.
+    let system = field::text(row.value, "system").filter(|_| steps.iter().all(|s| s.role != Role::System));
+    if let Some(system) = system {
+        let raw = RawPlace { pointer: rows::pointer(row, "system").into(), ..RawPlace::default() };
+        steps.insert(0, Step { raw, ..Step::new(Role::System, system) });
+    }
     let mut trajectory = rows::trajectory(row.value, steps);
     trajectory.source = Source { span: row.span, ..Source::default() };
     Some(trajectory)
+}
+
+/// A pair of whole conversations: the one that was chosen.
+fn preferred(row: Row<'_>) -> Option<Vec<Step>> {
+    let chosen = field::get(row.value, "chosen")?.as_array().filter(|list| list.iter().any(is_message))?;
+    row.value.get("rejected")?;
+    Some(steps_at(chosen, &rows::pointer(row, "chosen"), |_, _| {}))
+}
+
+/// The end of a row of preferences: the answer that was chosen goes on with the conversation, the one that was rejected
+/// is shown beside it.
+fn preference(row: Row<'_>, steps: &mut Vec<Step>) {
+    let read = |key: &str| {
+        let answer = field::get(row.value, key)?;
+        let raw = RawPlace { pointer: rows::pointer(row, key).into(), ..RawPlace::default() };
+        let list = answer.as_array().map(Vec::as_slice).unwrap_or_default();
+        let message = if answer.is_object() { Some(answer) } else { list.last() };
+        let own = message.filter(|m| is_message(m)).map(message_steps).unwrap_or_default();
+        Some(own.into_iter().map(|step| Step { raw: raw.clone(), ..step }).collect::<Vec<_>>())
+    };
+    let (Some(chosen), Some(rejected)) = (read("chosen"), read("rejected")) else {
+        return;
+    };
+    // A chosen list was read whole.
+    if row.value.get("chosen").is_some_and(Value::is_object) || messages_of(row.value).is_some() {
+        steps.extend(chosen);
+    }
+    steps.extend(rejected.into_iter().map(|step| {
+        let text = format!("the answer that was rejected:\n{}", step.text);
+        Step { role: Role::Meta, text, calls: Vec::new(), action: None, ..step }
+    }));
 }
 
 #[cfg(test)]

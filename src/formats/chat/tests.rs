@@ -160,3 +160,47 @@ fn a_lone_surrogate_is_repaired_and_counted() {
     assert_eq!(file.trajectories[0].steps[0].text, "x \u{fffd} y");
     assert_eq!(file.report.diagnostics[0].code, "json.repaired");
 }
+
+#[test]
+fn preferences_go_on_with_the_answer_that_was_chosen() {
+    let turn = |role: &str, text: &str| json!({"role": role, "content": text});
+    let t = one(
+        &json!([{"messages": [turn("user", "hi")], "chosen": turn("assistant", "good"), "rejected": turn("assistant", "bad")}]),
+    );
+    assert_eq!(roles(&t), [Role::User, Role::Assistant, Role::Meta]);
+    assert_eq!((t.steps[1].text.as_str(), t.steps[1].raw.pointer.as_ref()), ("good", "/0/chosen"));
+    assert_eq!(t.steps[2].text, "the answer that was rejected:\nbad");
+    let whole = one(
+        &json!([{"chosen": [turn("user", "hi"), turn("assistant", "good")], "rejected": [turn("user", "hi"), turn("assistant", "bad")]}]),
+    );
+    assert_eq!(roles(&whole), [Role::User, Role::Assistant, Role::Meta]);
+    assert_eq!((whole.steps[0].text.as_str(), whole.n_actions()), ("hi", 1));
+}
+
+#[test]
+fn rows_of_one_instance_are_attempts_also_where_the_id_was_made_unique() {
+    let row = |id: &str| json!({"instance_id": id, "messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}], "resolved": true});
+    let file = load(&json!([row("o__r-9_0"), row("o__r-9_1"), row("o__r-9")]).to_string());
+    let named: Vec<_> =
+        file.trajectories.iter().map(|t| (t.instance_id.as_deref().unwrap(), t.attempt.as_deref())).collect();
+    assert_eq!(named, [("o__r-9", Some("0")), ("o__r-9", Some("1")), ("o__r-9", None)]);
+}
+
+#[test]
+fn results_in_user_messages_are_observations_in_text_runs_only() {
+    let turn = |role: &str, text: &str| json!({"role": role, "content": text});
+    let text = one(&json!([
+        turn("user", "OBSERVATION: not yet"),
+        turn("assistant", "<function=a>\n</function>"),
+        turn("user", "OBSERVATION:\nx"),
+        turn("user", "go on")
+    ]));
+    assert_eq!(roles(&text), [Role::User, Role::Assistant, Role::User, Role::User], "a bare list is left alone");
+    let row = one(
+        &json!({"messages": [turn("user", "OBSERVATION: not yet"), turn("assistant", "<function=a>\n</function>"), turn("user", "OBSERVATION:\nx"), turn("user", "go on")]}),
+    );
+    assert_eq!(roles(&row), [Role::User, Role::Assistant, Role::Tool, Role::User]);
+    let called = json!({"role": "assistant", "content": "", "tool_calls": [{"id": "1", "function": {"name": "a", "arguments": "{}"}}]});
+    let native = one(&json!({"messages": [turn("user", "hi"), called, turn("user", "OBSERVATION:\nx")]}));
+    assert_eq!(roles(&native), [Role::User, Role::Assistant, Role::User]);
+}

@@ -1,5 +1,7 @@
 //! mini-swe-agent trajectories of both generations, its critic fork, and Live-SWE-agent.
 
+mod feedback;
+
 use serde_json::Value;
 
 use super::sniff::{Confidence, Form, Match, Sniff};
@@ -74,6 +76,7 @@ pub fn decode(input: &Input<'_>) -> Decoded {
                 return;
             }
             let mut read = trajectory(row);
+            read.attempt = feedback::run_of(input.path);
             read.source = Source { record: row.record, span: row.span, ..Source::default() };
             trajectories.push(read);
         });
@@ -107,6 +110,7 @@ fn trajectory(row: Row<'_>) -> Trajectory {
         api_calls: field::get(stats, "api_calls").and_then(field::count),
         ..Usage::default()
     };
+    feedback::add(info, &rows::pointer(row, "info"), &mut out);
     out
 }
 
@@ -129,7 +133,27 @@ fn submission(info: &Value, out: &mut Trajectory) {
 }
 
 fn steps(messages: &[Value], pointer: &str) -> Vec<Step> {
-    chat::steps_at(messages, pointer, refine)
+    let mut steps = Vec::new();
+    for step in chat::steps_at(messages, pointer, refine) {
+        let at = step.raw.pointer.rsplit('/').next().and_then(|i| i.parse::<usize>().ok());
+        steps.extend(at.and_then(|i| refused(messages.get(i)?, &step)));
+        steps.push(step);
+    }
+    steps
+}
+
+/// The answer that a format error speaks of: it is no message of its own, and the model never saw it again.
+fn refused(message: &Value, step: &Step) -> Option<Step> {
+    let extra = field::get(message, "extra").filter(|e| field::str(e, "interrupt_type") == Some("FormatError"))?;
+    let answer = field::get(extra, "model_response").or_else(|| field::get(extra, "response"))?;
+    let choice = field::list(answer, "choices").first().and_then(|c| field::get(c, "message"));
+    let said = choice.or_else(|| field::get(answer, "content")).unwrap_or(answer);
+    let text = match said {
+        Value::String(text) => text.clone(),
+        message => chat::message_steps(message).into_iter().map(|s| s.text).collect::<Vec<_>>().join("\n"),
+    };
+    let text = format!("an answer that was refused (format error):\n{text}");
+    Some(Step { raw: step.raw.clone(), ..Step::new(Role::Meta, text) })
 }
 
 /// What mini writes beside a message.
@@ -150,8 +174,10 @@ fn refine(step: &mut Step, message: &Value) {
                 step.action = action::in_text(&step.text);
             }
         }
-        // Feedback of the critic fork's supervisor, kept for the record.
-        Role::User if field::get(message, "_supervisor").and_then(field::truth) == Some(true) => step.role = Role::Meta,
+        Role::User if feedback::is_supervisor(message) => {
+            step.role = Role::Meta;
+            step.text = feedback::said(message, &step.text);
+        }
         Role::User if is_observation(&step.text) => {
             step.role = Role::Tool;
             observed(step, extra);

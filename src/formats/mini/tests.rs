@@ -148,3 +148,50 @@ fn an_exception_text_is_no_patch() {
     assert_eq!(t.patch, None);
     assert_eq!(t.error.as_deref(), Some("litellm.InternalServerError: overloaded"));
 }
+
+#[test]
+fn a_supervisors_words_are_no_actions() {
+    let file = load(&json!({
+        "info": {"exit_status": "Submitted", "submission": "", "model_stats": {"instance_cost": 0.25, "api_calls": 2},
+                 "config": {"prm_model": {"model_name": "critic-x"}},
+                 "prm_stats": {"prm_cost": 0.5, "prm_invocations": 2, "prm_feedback_log": [
+                     {"after_step": 1, "invocation": 1, "feedback": "look first", "original_feedback": null, "suppressed": false},
+                     {"after_step": 1, "invocation": 2, "feedback": "", "original_feedback": "look first!", "suppressed": true, "dedup_similarity": 0.975}]}},
+        "messages": [
+            {"role": "user", "content": "TASK"},
+            {"role": "assistant", "content": "```bash\nls\n```"},
+            {"role": "user", "content": OBSERVED},
+            {"role": "user", "content": "look first", "_supervisor": true, "_supervisor_active": true, "_prm_after_step": 1},
+            {"role": "assistant", "content": "```bash\nmake\n```"}
+        ],
+        "trajectory_format": "mini-swe-agent-1"
+    }));
+    let t = &file.trajectories[0];
+    let texts: Vec<&str> = t.steps.iter().filter(|s| s.role == Role::Meta).map(|s| s.text.as_str()).collect();
+    let shown = "supervisor after step 1, the last one the agent was shown:\nlook first";
+    assert_eq!(texts, [shown, "supervisor after step 1, kept back, 0.97 like the one before:\nlook first!"]);
+    assert_eq!((t.n_actions(), t.steps[5].action.as_deref()), (2, Some("make")), "both stand before the second action");
+    assert_eq!(t.steps[4].raw.pointer.as_ref(), "/info/prm_stats/prm_feedback_log/1");
+    assert_eq!(t.usage.cost, Some(0.25), "the agent's alone");
+    let said = "a supervisor critic-x spoke 2 times, 1 of them kept back; it cost $0.50, not part of the agent's";
+    assert!(t.diagnostics.iter().any(|d| d.message == said), "{:?}", t.diagnostics);
+}
+
+#[test]
+fn an_answer_refused_for_its_format_is_shown_and_no_action() {
+    let refused = json!({"choices": [{"message": {"role": "assistant", "content": "no call here"}}]});
+    let file = load(&json!({
+        "info": {"exit_status": "Submitted", "submission": ""},
+        "messages": [
+            {"role": "user", "content": "TASK"},
+            {"role": "user", "content": "No tool calls found", "extra": {"interrupt_type": "FormatError", "n_actions": 0, "model_response": refused}},
+            {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "function": {"name": "bash", "arguments": "{\"command\": \"ls\"}"}}]}
+        ],
+        "trajectory_format": "mini-swe-agent-1.1"
+    }));
+    let t = &file.trajectories[0];
+    let roles: Vec<Role> = t.steps.iter().map(|s| s.role).collect();
+    assert_eq!(roles, [Role::User, Role::Meta, Role::User, Role::Assistant]);
+    assert_eq!(t.steps[1].text, "an answer that was refused (format error):\nno call here");
+    assert_eq!(t.steps[1].raw, t.steps[2].raw);
+}

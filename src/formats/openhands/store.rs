@@ -77,14 +77,16 @@ pub fn decode(input: &FolderInput<'_>) -> Decoded {
     let mut events: BTreeMap<u64, (Value, RawPlace)> = BTreeMap::new();
     let mut unreadable = 0;
     for (n, entry) in &files {
-        match entry.value() {
+        // What a killed writer left may be an event without what happened.
+        let event = entry.value().filter(|v| ["action", "observation", "message"].iter().any(|k| v.get(k).is_some()));
+        match event {
             Some(value) => drop(events.insert(*n, (value, in_file(entry, "")))),
             None => unreadable += 1,
         }
     }
     let cached = from_cache(&pages, &mut events);
     if unreadable > 0 {
-        let text = format!("{unreadable} event files hold no JSON and were left out");
+        let text = format!("{unreadable} event files hold no event and were left out");
         remark(Severity::Warning, "openhands.unreadable-event", text);
     }
     if cached > 0 {

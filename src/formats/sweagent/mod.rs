@@ -3,6 +3,9 @@
 //! `history` is what the model saw at the end (with old observations elided); `trajectory` is what happened. The
 //! prompt comes from `history`, the actions and their full observations from `trajectory`.
 
+mod dars;
+mod review;
+
 use serde_json::Value;
 
 use super::sniff::{Confidence, Form, Match, Sniff};
@@ -27,6 +30,22 @@ pub static FORMATS: &[Format] = &[
         recognised: "as 0.x, with `replay_config`, or `query` or `messages` in the steps; or a list `attempts`",
         kind: Kind::Trajectory,
         reader: Reader::File { sniff: sniff_v1, decode },
+    },
+    Format {
+        id: "dars",
+        name: "DARS search tree",
+        writer: "DARS-Agent, a fork of SWE-agent",
+        recognised: "a `root` of nested nodes with `role`, `children` and `_depth`",
+        kind: Kind::Trajectory,
+        reader: Reader::File { sniff: dars::sniff, decode: dars::decode },
+    },
+    Format {
+        id: "dars-evaluation",
+        name: "DARS evaluations",
+        writer: "DARS-Agent",
+        recognised: "rows with `run_id`, `status`, a patch in `content` and the harness's `output`",
+        kind: Kind::Companion,
+        reader: Reader::File { sniff: dars::sniff_evaluation, decode: dars::decode_evaluation },
     },
 ];
 
@@ -103,6 +122,7 @@ pub fn decode(input: &Input<'_>) -> Decoded {
 /// A RetryAgent's attempts; the chosen one is copied to the root, so the root is not read again.
 fn retries(root: &Value, attempts: &[Value], source: &Source, format: &'static str) -> Vec<Trajectory> {
     let best = field::at(root, &["info", "best_attempt_idx"]).and_then(field::count);
+    let running = root.get("trajectory").is_none();
     let read = attempts.iter().enumerate().map(|(i, attempt)| {
         let mut trajectory = trajectory(attempt, &format!("/attempts/{i}"));
         trajectory.source = Source { record: i, ..source.clone() };
@@ -111,6 +131,10 @@ fn retries(root: &Value, attempts: &[Value], source: &Source, format: &'static s
         if best == Some(i as u64) {
             let text = "this attempt was chosen by the run itself (best_attempt_idx)";
             trajectory.diagnostics.push(Diagnostic::new(Severity::Info, "sweagent.chosen", text));
+        }
+        if running {
+            let text = "the run had not chosen among its attempts when this file was written";
+            trajectory.diagnostics.push(Diagnostic::new(Severity::Info, "sweagent.running", text));
         }
         trajectory
     });
@@ -137,6 +161,7 @@ fn trajectory(root: &Value, at: &str) -> Trajectory {
     }
     configuration(root, &mut out);
     info(root, &mut out);
+    review::add(root, at, &mut out);
     out
 }
 

@@ -116,6 +116,10 @@ fn a_cost_of_zero_is_unknown() {
 fn retry_attempts_are_attempts() {
     let mut attempt = v0();
     attempt["replay_config"] = json!("{}");
+    let running = load(&json!({"attempts": [attempt]}));
+    assert_eq!((running.report.format, running.trajectories.len()), (Some("sweagent-1"), 1));
+    assert!(running.trajectories[0].diagnostics.iter().any(|d| d.code == "sweagent.running"));
+    attempt["info"]["review"] = json!({"accept": 0.75, "outputs": [{"message": "looks right"}], "messages": []});
     let mut root = attempt.clone();
     root["info"]["best_attempt_idx"] = json!(1);
     root["attempts"] = json!([attempt.clone(), attempt]);
@@ -125,6 +129,10 @@ fn retry_attempts_are_attempts() {
     assert_eq!(names, ["attempt 1", "attempt 2"]);
     assert_eq!(file.trajectories[1].steps[3].raw.pointer.as_ref(), "/attempts/1/trajectory/0");
     assert_eq!(file.trajectories[1].diagnostics[0].code, "sweagent.chosen");
+    let last = file.trajectories[1].steps.last().unwrap();
+    let said = "the reviewer said 0.75 (an opinion on the attempt, not a test result)\nlooks right";
+    assert_eq!((last.role, last.text.as_str()), (Role::Meta, said));
+    assert_eq!(last.raw.pointer.as_ref(), "/attempts/1/info/review");
 }
 
 #[test]
@@ -145,4 +153,51 @@ fn a_history_alone_is_read_as_messages() {
     assert_eq!(file.report.format, Some("sweagent-0"));
     assert_eq!(file.trajectories[0].n_actions(), 2);
     assert_eq!(file.trajectories[0].steps[3].action.as_deref(), Some("ls\n"));
+}
+
+fn node(role: &str, content: &str, id: Option<u32>, children: &Value) -> Value {
+    let action = if role == "assistant" { json!("ls\n") } else { Value::Null };
+    json!({"role": role, "content": content, "thought": null, "action": action, "agent": "primary", "is_demo": false,
+           "is_terminal": false, "_depth": 0, "node_id": id, "critic_response": null, "children": children})
+}
+
+#[test]
+fn every_way_through_a_search_tree_is_an_attempt() {
+    let mut submitted = node("user", "diff --git a/a b/a\n", Some(7), &json!([]));
+    submitted["is_terminal"] = json!(true);
+    let mut asked = node("assistant", "Look again.", None, &json!([node("user", "b.py", Some(9), &json!([]))]));
+    asked["critic_response"] = json!("the second is better");
+    let first = node("assistant", "Look.", None, &json!([submitted]));
+    let root = node("system", "S", None, &json!([node("user", "ISSUE", Some(0), &json!([first, asked]))]));
+    let tree = json!({"root": root, "iterations": 2, "node_count": 6});
+    let file = load_bytes(Path::new("x/o__r-1.prev.root"), tree.to_string().into_bytes());
+    assert_eq!(file.report.format, Some("dars"), "{}", file.report.reason);
+    let [first, second] = file.trajectories.as_slice() else { panic!("{}", file.trajectories.len()) };
+    assert_eq!((first.instance_id.as_deref(), first.attempt.as_deref()), (Some("o__r-1"), Some("leaf 7")));
+    assert_eq!((first.patch.as_deref(), second.patch.as_deref()), (Some("diff --git a/a b/a\n"), None));
+    let roles: Vec<Role> = second.steps.iter().map(|s| s.role).collect();
+    assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::Meta, Role::Tool]);
+    assert_eq!(second.steps[3].text, "the search's critic answered:\nthe second is better");
+    assert_eq!(second.steps[2].action.as_deref(), Some("ls\n"));
+    assert_eq!(second.steps[4].raw.pointer.as_ref(), "/root/children/0/children/1/children/0");
+    assert_eq!(file.trajectories[1].source.record, 1);
+}
+
+#[test]
+fn a_tree_of_four_hundred_levels_is_read() {
+    let mut tree = node("user", "end", Some(1), &json!([]));
+    for depth in 0..400 {
+        tree = node(if depth % 2 == 0 { "assistant" } else { "user" }, "x", None, &Value::Array(vec![tree]));
+    }
+    let text = format!("{{\"root\": {tree}}}");
+    let file = load_bytes(Path::new("x/deep.root"), text.into_bytes());
+    assert_eq!(file.trajectories[0].n_actions(), 200);
+}
+
+#[test]
+fn evaluations_of_a_tree_are_counted() {
+    let row = |n: u32| json!({"run_id": "eval_0", "status": "success", "content": "diff", "output": format!("…\nInstances resolved: {n}\n")});
+    let file = load(&json!([row(0), row(1)]));
+    assert_eq!(file.report.format, Some("dars-evaluation"));
+    assert!(file.report.diagnostics[0].message.starts_with("1 of 2 evaluated patches resolved"));
 }
