@@ -44,8 +44,8 @@ fn object_list_rows_and_message_lines_are_the_same_conversation() {
         raw.collect::<Vec<_>>()
     };
     assert_eq!(places(&object), [("/messages/0".into(), 0, 0), ("/messages/1".into(), 0, 0)]);
-    assert_eq!(places(&list), [("/0".into(), 0, 0), ("/1".into(), 0, 0)]);
-    assert_eq!(places(&encoded), [("/0/messages/0".into(), 0, 0), ("/0/messages/1".into(), 0, 0)], "through a string");
+    assert_eq!(places(&list), [(String::new(), 1, 30), (String::new(), 32, 38)], "elements of a list by their bytes");
+    assert_eq!(places(&encoded), [("/messages/0".into(), 0, 0), ("/messages/1".into(), 0, 0)], "through a string");
     assert_eq!(places(&rows.trajectories[1])[1].0, "/messages/1");
     assert_eq!(places(&lines.trajectories[0]), [(String::new(), 0, 30), (String::new(), 31, 38)]);
 }
@@ -168,7 +168,7 @@ fn preferences_go_on_with_the_answer_that_was_chosen() {
         &json!([{"messages": [turn("user", "hi")], "chosen": turn("assistant", "good"), "rejected": turn("assistant", "bad")}]),
     );
     assert_eq!(roles(&t), [Role::User, Role::Assistant, Role::Meta]);
-    assert_eq!((t.steps[1].text.as_str(), t.steps[1].raw.pointer.as_ref()), ("good", "/0/chosen"));
+    assert_eq!((t.steps[1].text.as_str(), t.steps[1].raw.pointer.as_ref()), ("good", "/chosen"));
     assert_eq!(t.steps[2].text, "the answer that was rejected:\nbad");
     let whole = one(
         &json!([{"chosen": [turn("user", "hi"), turn("assistant", "good")], "rejected": [turn("user", "hi"), turn("assistant", "bad")]}]),
