@@ -196,9 +196,13 @@ fn conversations(files: &[&Entry], out: &mut Trajectory) {
             out.diagnostics.push(Diagnostic::new(Severity::Warning, "acr.not-a-conversation", text));
             continue;
         };
-        let same = said.iter().zip(&messages).take_while(|(a, b)| a == b).count();
+        // A second agent goes on with the first one's messages below a system prompt of its own.
+        let head = |list: &[Value]| list.iter().take_while(|m| chat::role_of(m) == Role::System).count();
+        let (told, own) = (head(&said), head(&messages));
+        let same = said.iter().skip(told).zip(messages.iter().skip(own)).take_while(|(a, b)| a == b).count();
+        let known = |i: usize, m: &Value| if i < own { said.contains(m) } else { i < own + same };
         let file: Arc<Path> = entry.path.as_path().into();
-        for (i, message) in messages.iter().enumerate().skip(same) {
+        for (i, message) in messages.iter().enumerate().filter(|(i, m)| !known(*i, m)) {
             for mut step in chat::message_steps(message) {
                 refine(&mut step);
                 step.raw = RawPlace { file: Some(Arc::clone(&file)), ..RawPlace::element("", i) };

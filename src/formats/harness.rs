@@ -55,7 +55,9 @@ fn sniff_run(sniff: &Sniff<'_>) -> Option<Match> {
 fn sniff_output(sniff: &Sniff<'_>) -> Option<Match> {
     let text = sniff.text()?;
     let trace = text.starts_with("+ source /opt/miniconda3/") || text.starts_with("+ cd /testbed");
-    if text.contains(">>>>> Start Test Output") || trace {
+    // The script that runs the tests prints the same mark.
+    let script = text.starts_with("#!");
+    if !script && (trace || text.contains(">>>>> Start Test Output")) {
         Match::some(Confidence::Likely, "a shell trace of an evaluation")
     } else {
         None
@@ -223,5 +225,6 @@ mod tests {
         let (_, said) = load(path, &format!("{text}\n\nTimeout error: 1800 seconds exceeded."));
         assert_eq!(said, [("o__r-1".to_owned(), Some(false), Some("tests timed out".to_owned()))]);
         assert_eq!(load("notes.txt", "+ more text").0, None);
+        assert_eq!(load("eval.sh", "#!/bin/bash\n: '>>>>> Start Test Output'\n").0, None);
     }
 }

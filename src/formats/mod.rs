@@ -7,6 +7,8 @@
 #![cfg_attr(not(test), warn(clippy::indexing_slicing, clippy::string_slice))]
 
 mod action;
+mod agentless;
+mod aider;
 mod archive;
 mod atif;
 mod autocoderover;
@@ -30,6 +32,7 @@ mod keep;
 mod labelled;
 mod load;
 mod mini;
+mod moatless;
 mod names;
 mod open;
 mod opencode;
@@ -39,6 +42,7 @@ mod pi;
 mod predictions;
 mod replay;
 mod reports;
+mod rewarded;
 mod rows;
 mod session;
 mod sft;
@@ -50,6 +54,7 @@ mod table;
 mod tasks;
 mod terminal_bench;
 mod terminus;
+mod trae;
 mod tree;
 mod trial;
 mod unread;

@@ -79,7 +79,8 @@ fn dictionary(root: &Map<String, Value>) -> Option<&'static str> {
 /// Reads predictions. Some harnesses write `resolved` beside the patch.
 pub fn decode(input: &Input<'_>) -> Decoded {
     let mut decoded = Decoded::default();
-    let mut reader = Rows::default();
+    let file = input.path.file_name().unwrap_or_default().to_string_lossy();
+    let mut reader = Rows { sample: super::agentless::sample_of(&file), ..Rows::default() };
     decoded.diagnostics = input.document.rows(|row| match row.value.as_object().filter(|o| dictionary(o).is_some()) {
         Some(root) => root.iter().for_each(|(id, value)| reader.read(value, Some(id))),
         None => reader.read(row.value, None),
@@ -97,6 +98,8 @@ pub fn pull_request(value: &Value) -> Option<String> {
 
 #[derive(Default)]
 struct Rows {
+    /// Name of the candidate that the file's name gives.
+    sample: Option<String>,
     predictions: Vec<Prediction>,
     nulls: usize,
     missing: usize,
@@ -124,7 +127,8 @@ impl Rows {
             record: self.predictions.len(),
             candidate: ["candidate", "run", "attempt"]
                 .iter()
-                .find_map(|k| field::get(value, k).and_then(field::scalar_text)),
+                .find_map(|k| field::get(value, k).and_then(field::scalar_text))
+                .or_else(|| self.sample.clone()),
             instance_id,
             model,
             patch: member.as_ref().and_then(Value::as_str).map(str::to_owned),

@@ -7,8 +7,9 @@ use super::document::Document;
 use super::sniff::{Match, Sniff};
 use super::tree::{Claim, Folder, FolderInput};
 use super::{
-    atif, autocoderover, cast, chat, claude, codex, companions, copilot, gemini, harbor, harness, inspect, labelled,
-    mini, opencode, openhands, patches, pi, predictions, reports, sft, sweagent, terminal_bench,
+    agentless, aider, atif, autocoderover, cast, chat, claude, codex, companions, copilot, gemini, harbor, harness,
+    inspect, labelled, mini, moatless, opencode, openhands, patches, pi, predictions, reports, rewarded, sft, sweagent,
+    terminal_bench, trae,
 };
 use crate::trajectory::{Diagnostic, Prediction, RunReport, Trajectory};
 
@@ -113,6 +114,11 @@ pub fn numbered(rows: Vec<Option<Trajectory>>) -> Vec<Trajectory> {
 /// Every family of formats, the more special before the more general: one module each, which brings its rows.
 static FAMILIES: &[&[Format]] = &[
     autocoderover::FORMATS,
+    moatless::FORMATS,
+    aider::FORMATS,
+    trae::FORMATS,
+    agentless::FORMATS,
+    rewarded::FORMATS,
     openhands::FORMATS,
     sweagent::FORMATS,
     mini::FORMATS,

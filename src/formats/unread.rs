@@ -12,10 +12,6 @@ struct Sight {
 const SIGHTS: &[Sight] = &[
     Sight { name: "an OpenTelemetry trace", keys: &["resourceSpans"] },
     Sight { name: "a list of traces", keys: &["traces"] },
-    Sight { name: "a trae-agent trajectory", keys: &["llm_interactions", "agent_steps"] },
-    Sight { name: "a moatless trajectory", keys: &["transitions", "transition_rules"] },
-    Sight { name: "a moatless tree", keys: &["root", "max_expansions"] },
-    Sight { name: "a tau-bench result", keys: &["task_id", "reward", "traj"] },
 ];
 
 /// What the document looks like, if it is known by sight.

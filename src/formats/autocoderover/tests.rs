@@ -19,10 +19,10 @@ fn a_task_is_one_trajectory_of_its_last_conversations() {
     let run: Vec<&Trajectory> = dataset.trajectories.iter().map(std::convert::AsRef::as_ref).collect();
     let t = run.iter().find(|t| t.source.path.to_string_lossy().contains("acr-run-1")).unwrap();
     let roles: Vec<Role> = t.steps.iter().map(|s| s.role).collect();
-    assert_eq!(roles, [System, User, Assistant, Tool, Assistant, Tool, User, Assistant]);
+    assert_eq!(roles, [System, User, Assistant, Tool, Assistant, Tool, System, User, Assistant]);
     assert_eq!(t.steps[2].action.as_deref(), Some("search_method(\"half\")"));
     assert_eq!((t.steps[3].is_error, t.steps[5].is_error), (None, Some(true)));
-    let raw = &t.steps[7].raw;
+    let raw = &t.steps[8].raw;
     assert!(raw.file.as_ref().unwrap().ends_with("debug_agent_write_patch_2.json"));
     assert_eq!(&*raw.pointer, "/7");
     assert_eq!((t.instance_id.as_deref(), t.model.as_deref()), (Some("o__r-1"), Some("gpt-x")));

@@ -75,7 +75,11 @@ pub fn add_predictions(
             Taken::No => left.push(prediction),
         }
     }
-    left.sort_by(|a, b| (&a.path, a.record).cmp(&(&b.path, b.record)));
+    // Named candidates first: a file without names repeats one of them.
+    left.sort_by(|a, b| {
+        let key = |p: &Prediction| (p.candidate.is_none(), p.path.clone(), p.record);
+        key(a).cmp(&key(b))
+    });
     for prediction in left {
         add_alone(attempts, instance, prediction, log);
     }
@@ -160,7 +164,9 @@ fn add_alone(attempts: &mut Vec<Attempt>, instance: &str, prediction: &Arc<Predi
 /// The same patch by the same model in another file of the same run (the harness's copy names no model).
 fn says_the_same(a: &Prediction, b: &Prediction, instance: &str) -> bool {
     let rooted = |p: &Prediction| runs::roots(&p.path, Some(instance));
+    let candidates = (&a.candidate, &b.candidate);
     a.path != b.path
+        && !matches!(candidates, (Some(a), Some(b)) if a != b)
         && (a.model == b.model || a.model.is_none() || b.model.is_none())
         && runs::same_patch(patch_of(a), patch_of(b))
         && rooted(a).iter().any(|root| rooted(b).contains(root))
