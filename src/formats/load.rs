@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
@@ -11,7 +12,7 @@ use super::keep::Keep;
 use super::sniff::{Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader, formats};
 use super::tasks::TaskCache;
-use super::tree::{Entry, FolderInput};
+use super::tree::{Each, Entry, FolderInput};
 use super::walk::{self, FolderUnit, Unit};
 use super::{bytes, names, replay, unread};
 use crate::trajectory::{
@@ -53,11 +54,7 @@ pub fn load_within(paths: &[PathBuf], bytes: Option<u64>, on_file: &(dyn Fn(Load
     let read = |unit: &Unit| {
         let mut file = match unit {
             Unit::File(entry) => load_single(entry, &tasks, &keep, on_file),
-            Unit::Folder(unit) => {
-                let mut file = load_folder(unit);
-                keep.settle_file(&mut file);
-                file
-            }
+            Unit::Folder(unit) => load_many(unit, &keep, on_file),
             Unit::Unreadable(path, reason) => refused(path, reason.clone()),
         };
         file.report.foreign &= !paths.contains(&file.report.path);
@@ -147,11 +144,28 @@ fn load_single(entry: &Entry, tasks: &TaskCache, keep: &Keep, on_part: &(dyn Fn(
     file
 }
 
-/// Reads the files of a folder that belong together.
-pub fn load_folder(unit: &FolderUnit) -> LoadedFile {
+/// Reads the files of a folder that belong together. A decoder that finds many trajectories hands each on at once.
+fn load_many(unit: &FolderUnit, keep: &Keep, on_file: &(dyn Fn(LoadedFile) + Sync)) -> LoadedFile {
+    let settled = AtomicBool::new(false);
+    let each = |trajectory: &mut Trajectory| {
+        let mut part = Decoded { trajectories: vec![trajectory.clone()], ..Decoded::default() };
+        finish(&unit.path, 0, false, &mut part);
+        on_file(loaded(&unit.path, unit.format, &unit.reason, part));
+        keep.settle(trajectory);
+        settled.store(true, Ordering::Relaxed);
+    };
+    let mut file = load_folder(unit, None, &each);
+    if !settled.into_inner() {
+        keep.settle_file(&mut file);
+    }
+    file
+}
+
+/// Reads the files of a folder that belong together; of many trajectories only the one wanted, if one is.
+pub fn load_folder(unit: &FolderUnit, only: Option<usize>, each: &(dyn Fn(&mut Trajectory) + Sync)) -> LoadedFile {
     let members: Vec<&Entry> = unit.members.iter().collect();
     let id = unit.format.id;
-    let input = FolderInput { path: &unit.path, members: &members, format: id };
+    let input = FolderInput { path: &unit.path, members: &members, format: id, only, each: Each(each) };
     let mut decoded = match unit.format.reader {
         Reader::Folder { decode, .. } => decode(&input),
         Reader::File { .. } => Decoded::default(),
@@ -297,7 +311,7 @@ fn check(trajectory: &mut Trajectory) {
             );
         }
     }
-    if !trajectory.steps.iter().any(crate::trajectory::Step::is_action) {
+    if trajectory.known_actions() == Some(0) {
         let text = "no assistant step: there is nothing to score";
         trajectory.diagnostics.push(Diagnostic::new(Severity::Info, "trajectory.no-action", text));
     }

@@ -85,7 +85,7 @@ fn from_unit(trajectory: &Trajectory) -> Option<Trajectory> {
     let units = walk::units(std::slice::from_ref(&key.path));
     let file: LoadedFile = units.iter().find_map(|unit| match unit {
         Unit::File(entry) if entry.path == key.path => Some(load::load_entry(entry)),
-        Unit::Folder(unit) if unit.path == key.path => Some(load::load_folder(unit)),
+        Unit::Folder(unit) if unit.path == key.path => Some(load::load_folder(unit, Some(key.record), &|_| {})),
         _ => None,
     })?;
     let found = file.trajectories.into_iter().find(|t| t.key() == key)?;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::archive::Packed;
 use super::bytes::{self, Content};
 use super::json;
+use crate::trajectory::Trajectory;
 
 /// Where an entry's bytes are.
 #[derive(Debug, Clone)]
@@ -137,9 +138,29 @@ pub struct FolderInput<'a> {
     pub members: &'a [&'a Entry],
     /// The id of the format.
     pub format: &'static str,
+    /// The only trajectory wanted, by its record: a decoder that can may leave out the others.
+    pub only: Option<usize>,
+    /// What is done with each trajectory as soon as it is read.
+    pub each: Each<'a>,
+}
+
+/// What is done with each trajectory of a folder of many: it is shown at once, and its steps are let go where there is
+/// no room for them.
+#[derive(Clone, Copy)]
+pub struct Each<'a>(pub &'a (dyn Fn(&mut Trajectory) + Sync));
+
+impl std::fmt::Debug for Each<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Each")
+    }
 }
 
 impl<'a> FolderInput<'a> {
+    /// Hands on a trajectory that is read, when the decoder reads many. Its format and record must be set.
+    pub fn hand_on(&self, trajectory: &mut Trajectory) {
+        (self.each.0)(trajectory);
+    }
+
     /// The member at a path from the folder.
     pub fn find(&self, relative: &str) -> Option<&'a Entry> {
         let path = self.path.join(relative);

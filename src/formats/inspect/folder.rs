@@ -56,6 +56,9 @@ fn order(id: &str) -> (u64, &str) {
     id.parse().map_or((u64::MAX, id), |n| (n, ""))
 }
 
+/// Id, epoch and files of a sample.
+type Sample<'a> = (String, u64, Vec<&'a Entry>);
+
 /// Reads a log: its samples in parallel, in order of id and epoch.
 pub fn decode(input: &FolderInput<'_>) -> Decoded {
     let whole = input.find("header.json").and_then(Entry::value);
@@ -71,16 +74,15 @@ pub fn decode(input: &FolderInput<'_>) -> Decoded {
             None => strange += usize::from(relative.starts_with("samples")),
         }
     }
-    let mut samples: Vec<(String, u64, Vec<&Entry>)> = groups.into_values().collect();
+    let mut samples: Vec<Sample<'_>> = groups.into_values().collect();
     samples.sort_by(|a, b| (order(&a.0), a.1).cmp(&(order(&b.0), b.1)));
-    let read: Vec<Option<Trajectory>> = samples.par_iter().map(|(_, _, files)| sample(files, &header)).collect();
+    let wanted = |record: &usize| input.only.is_none_or(|only| only == *record);
+    let all: Vec<(usize, &Sample<'_>)> = samples.iter().enumerate().filter(|(record, _)| wanted(record)).collect();
+    let read: Vec<Option<Trajectory>> =
+        all.par_iter().map(|(record, s)| handed_on(input, *record, s, &header)).collect();
     let mut decoded = Decoded::default();
     let lost = read.iter().filter(|t| t.is_none()).count() + strange;
     decoded.trajectories = read.into_iter().flatten().collect();
-    for (record, trajectory) in decoded.trajectories.iter_mut().enumerate() {
-        trajectory.source.record = record;
-        trajectory.format = input.format;
-    }
     decoded.diagnostics = header.remarks(decoded.trajectories.len());
     if lost > 0 {
         let text = format!("{lost} files below samples/ could not be read as samples");
@@ -94,7 +96,16 @@ pub fn decode(input: &FolderInput<'_>) -> Decoded {
     decoded
 }
 
-fn sample(files: &[&Entry], header: &Header) -> Option<Trajectory> {
+/// Reads a sample and hands it on: a log may hold thousands.
+fn handed_on(input: &FolderInput<'_>, record: usize, sample: &Sample<'_>, header: &Header) -> Option<Trajectory> {
+    let mut trajectory = read(&sample.2, header)?;
+    trajectory.source.record = record;
+    trajectory.format = input.format;
+    input.hand_on(&mut trajectory);
+    Some(trajectory)
+}
+
+fn read(files: &[&Entry], header: &Header) -> Option<Trajectory> {
     if let [only] = files
         && only.name() != "sample.json"
     {

@@ -198,3 +198,21 @@ fn numbers_json_does_not_know_are_read() {
     assert_eq!((file.report.format, file.trajectories[0].outcome), (Some("inspect-json"), Outcome::Unknown));
     assert_eq!(file.trajectories[0].n_actions(), 1);
 }
+
+#[test]
+fn samples_are_handed_on_one_by_one_and_read_again_alone() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/formats/inspect-eval");
+    let whole = load(std::slice::from_ref(&path), &|_| {});
+    let parts = std::sync::Mutex::new(Vec::new());
+    let data = super::super::load_within(&[path], Some(0), &|file| parts.lock().unwrap().push(file));
+    let parts = parts.into_inner().unwrap();
+    assert_eq!(parts.len(), 4, "three samples, then the log");
+    let mut handed: Vec<Trajectory> = parts[..3].iter().map(|p| (*p.trajectories[0]).clone()).collect();
+    handed.sort_by_key(|t| t.source.record);
+    for ((kept, whole), handed) in data.trajectories.iter().zip(&whole.trajectories).zip(&handed) {
+        assert!(!kept.is_whole() && kept.steps.is_empty());
+        assert_eq!((kept.key(), &kept.diagnostics), (whole.key(), &whole.diagnostics));
+        assert_eq!(super::super::open(kept).unwrap().steps, whole.steps);
+        assert_eq!((handed.key(), &handed.steps), (whole.key(), &whole.steps));
+    }
+}
