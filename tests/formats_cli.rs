@@ -231,3 +231,46 @@ fn copilot_sessions() {
     let chat = of(&data, "test-vscode-chat.json")[0];
     assert!(chat.steps.iter().any(|s| s.role == Role::Tool && s.text.contains("const express = require('express');")));
 }
+
+#[test]
+fn the_other_agents() {
+    let Some((_, data)) = open("other/agentsview") else { return };
+    // What belongs together is one attempt, with every file of it named.
+    let right = [
+        (".aider.chat.history.md", "aider-chat"),
+        ("gptme/2026-06-13-write-hello-world/conversation.jsonl", "gptme"),
+        ("019f6000-0000-7000-8000-000000000001/chat_history.jsonl", "grok-build"),
+        ("019f6000-0000-7000-8000-000000000002/signals.json", "grok-build"),
+        ("019f6000-0000-7000-8000-000000000002/source-v1.jsonl", "grok-chat"),
+        ("iflow/session-5de701fc-7454-4858-a249-95cac4fd3b51.jsonl", "claude-code"),
+        ("kiro_sqlite/standard_payload.json", "kiro"),
+        ("kiro_sqlite/overlap_payload.json", "kiro"),
+        ("11111111/conversation.json", "posit-assistant"),
+        ("22222222/lm-messages.jsonl", "posit-assistant"),
+        ("a1b2c3d4/index.json", "posit-index"),
+        ("a1b2c3d4/workspace.json", "posit-index"),
+        ("sessions/main_main.json", "qwenpaw"),
+        ("session_basic/messages.jsonl", "vibe"),
+        ("session_with_tools/meta.json", "vibe"),
+    ];
+    for (file, format) in right {
+        assert_eq!(format_of(&data, file), Some(format), "{file}");
+    }
+    let of = |format: &str| data.trajectories.iter().filter(|t| t.format == format).collect::<Vec<_>>();
+    let actions = |format: &str| of(format).iter().map(|t| t.n_actions()).collect::<Vec<_>>();
+    // The manifest counts lines of these; a line is one step here too, where its kind is known.
+    assert_eq!(actions("aider-chat"), [1, 1, 0], "a run that was ended at once is a run");
+    assert_eq!((actions("gptme"), of("gptme")[0].steps.len()), (vec![2], 7));
+    assert_eq!(actions("grok-build"), [2, 2]);
+    assert_eq!(actions("grok-chat"), [2]);
+    assert_eq!(actions("vibe"), [3, 2]);
+    assert_eq!(actions("posit-assistant"), [3, 1, 1]);
+    assert_eq!(actions("qwenpaw"), [1, 2, 1]);
+    assert_eq!(actions("kiro"), [1, 2]);
+    let cost: f64 = of("gptme")[0].usage.cost.unwrap();
+    assert!((cost - 0.002).abs() < 1e-9);
+    // Rows of databases, dumped one by one, are no sessions; and a file of nothing is empty.
+    assert_eq!(format_of(&data, "omnigent/function_call.json"), None);
+    assert_eq!(format_of(&data, "kiro_sqlite/malformed_payload.txt"), None);
+    assert_eq!(format_of(&data, "session_empty/messages.jsonl"), None);
+}

@@ -8,6 +8,7 @@
 
 mod action;
 mod agentless;
+mod agents;
 mod aider;
 mod archive;
 mod atif;

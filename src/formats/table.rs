@@ -10,6 +10,8 @@ use super::{
     agentless, aider, atif, autocoderover, cast, chat, claude, codex, companions, copilot, gemini, harbor, harness,
     inspect, labelled, mini, moatless, opencode, openhands, patches, pi, predictions, reports, rewarded, sft, sweagent,
     terminal_bench, trae,
+    agents, atif, autocoderover, chat, claude, codex, companions, copilot, gemini, harbor, harness, labelled, mini,
+    opencode, openhands, patches, pi, predictions, reports, sweagent,
 };
 use crate::trajectory::{Diagnostic, Prediction, RunReport, Trajectory};
 
@@ -134,6 +136,7 @@ static FAMILIES: &[&[Format]] = &[
     opencode::FORMATS,
     copilot::FORMATS,
     sft::FORMATS,
+    agents::FORMATS,
     labelled::FORMATS,
     predictions::FORMATS,
     reports::FORMATS,
