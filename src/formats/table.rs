@@ -7,11 +7,9 @@ use super::document::Document;
 use super::sniff::{Match, Sniff};
 use super::tree::{Claim, Folder, FolderInput};
 use super::{
-    agentless, aider, atif, autocoderover, cast, chat, claude, codex, companions, copilot, gemini, harbor, harness,
-    inspect, labelled, mini, moatless, opencode, openhands, patches, pi, predictions, reports, rewarded, sft, sweagent,
-    terminal_bench, trae,
-    agents, atif, autocoderover, chat, claude, codex, companions, copilot, gemini, harbor, harness, labelled, mini,
-    opencode, openhands, patches, pi, predictions, reports, sweagent,
+    agentless, agents, aider, atif, autocoderover, cast, chat, claude, codex, companions, copilot, gemini, harbor,
+    harness, inspect, labelled, mini, moatless, opencode, openhands, patches, pi, predictions, reports, rewarded, sft,
+    sweagent, terminal_bench, trae,
 };
 use crate::trajectory::{Diagnostic, Prediction, RunReport, Trajectory};
 
