@@ -29,7 +29,7 @@ fn a_sample_is_its_messages_with_what_else_happened_behind_them() {
     assert_eq!(roles[..8], said);
     assert!(roles[8..].iter().all(|r| *r == Meta));
     assert_eq!(t.steps[0].text, "try 1 failed: sandbox died");
-    let user = "see the long text now\n[image]\n[audio]\n[document: a.pdf]\n[data] {\"k\":\"the long text\"}\n[hologram] {\"type\":\"hologram\",\"x\":1}";
+    let user = "look at the long text now\n[image]\n[audio]\n[document: a.pdf]\n[data] {\"k\":\"the long text\"}\n[hologram] {\"type\":\"hologram\",\"x\":1}";
     assert_eq!(t.steps[2].text, user);
     assert_eq!(t.steps[3].reasoning.as_deref(), Some("hm\nthinks\n[redacted]"));
     assert_eq!(t.steps[3].text, "I look\n[web_search q → r]");
@@ -82,7 +82,7 @@ fn split_samples_are_put_together() {
     assert_eq!(ids, ["fix/10", "fix/a/9", "o__r-1"], "numbers first");
     let t = &data.trajectories[1];
     let steps: Vec<(Role, &str)> = t.steps.iter().map(|s| (s.role, s.text.as_str())).collect();
-    let said = [(User, "kept in a file"), (Assistant, "one"), (Assistant, "two"), (Assistant, "three")];
+    let said = [(User, "read kept in a file"), (Assistant, "one"), (Assistant, "two"), (Assistant, "three")];
     assert_eq!(steps[..4], said);
     assert!(steps[4].1.starts_with("interrupt: {") && steps.len() == 5);
     assert!(t.steps[2].raw.file.as_ref().unwrap().ends_with("messages/2.json"));
