@@ -1,6 +1,5 @@
 //! Agents whose session files are a list of messages with a turn of their own.
 
-mod aider;
 mod amp;
 mod cline;
 mod cursor;
@@ -131,7 +130,6 @@ pub static FORMATS: &[Format] = &[
         kind: Kind::Trajectory,
         reader: Reader::File { sniff: cursor::sniff_text, decode: cursor::decode_text },
     },
-    file!("aider-chat", "aider chat history", "aider", "`# aider chat started at` at the start of a line", aider),
 ];
 
 /// A trajectory of one file as far as its steps are known.

@@ -35,21 +35,6 @@ fn tokens(of: &crate::trajectory::Step) -> (u64, Option<u64>, u64) {
 }
 
 #[test]
-fn aider_keeps_every_run_in_one_file() {
-    let data = sample("aider-chat");
-    assert_eq!(data.trajectories.len(), 2);
-    let t = &data.trajectories[0];
-    assert_eq!(roles(t), "MUATUA");
-    assert_eq!(t.attempt.as_deref(), Some("2026-07-01 10:00:00"));
-    assert_eq!(t.steps[1].text, "Sum the rows.\nAll of them.");
-    assert_eq!(t.steps[2].text, "I sum them.\n\n#### Step 1\nChange the line.");
-    assert_eq!(t.steps[3].text, "Applied edit to ledger.py\nCommit 1234567");
-    let second = &data.trajectories[1];
-    assert_eq!((roles(second).as_str(), second.source.record), ("UA", 1));
-    assert!(second.source.span.start > t.source.span.start && t.source.span.len > 0);
-}
-
-#[test]
 fn amp_has_results_that_name_their_call() {
     let data = sample("amp");
     let t = only(&data, "amp");
@@ -199,4 +184,11 @@ fn what_only_looks_alike_is_not_taken() {
     assert_eq!(bytes("x.jsonl", chat).report.format, Some("chat"));
     assert_eq!(bytes("notes.md", "# Notes\n\n#### user\n").report.format, None);
     assert_eq!(bytes("x.txt", "user: hello\nassistant: hi\n").report.format, None);
+}
+
+#[test]
+fn a_database_is_named_with_what_to_do() {
+    let file = load_bytes(Path::new("opencode.db"), b"SQLite format 3\0\x10\0".to_vec());
+    assert_eq!(file.report.format, None);
+    assert!(file.report.reason.starts_with("a SQLite database") && file.report.reason.contains("opencode export"));
 }

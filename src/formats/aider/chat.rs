@@ -68,6 +68,11 @@ impl Session {
         if role == Role::Tool {
             self.said(text.trim());
         }
+        // Answers have headings too. What a person writes stands behind something the program said, or ends in the two
+        // spaces the program puts there.
+        let answering = self.steps.last().is_some_and(|s| s.role == Role::Assistant && !s.text.trim().is_empty());
+        let heading = role == Role::User && answering && !line.trim_end_matches(['\r', '\n']).ends_with("  ");
+        let (role, text) = if heading { (Role::Assistant, line) } else { (role, text) };
         let span = ByteSpan { start: range.start as u64, len: range.len() as u64 };
         match self.steps.last_mut() {
             // A blank line belongs to whatever was open.
@@ -154,5 +159,20 @@ mod tests {
         let raw = &text[span.start as usize..(span.start + span.len) as usize];
         assert!(raw.starts_with("I will change") && raw.ends_with("```\n\n"), "{raw:?}");
         assert_eq!(t.source.span.start, 1);
+    }
+
+    #[test]
+    fn a_heading_in_an_answer_is_no_prompt() {
+        let text = "# aider chat started at 2026-01-01 10:00:00\n\n#### go\nThe plan:\n\n#### Step 1\nDo it.\n\n\
+                    #### and now?  \nDone.\n";
+        let file = load_bytes(Path::new(".aider.chat.history.md"), text.as_bytes().to_vec());
+        let steps: Vec<(Role, &str)> = file.trajectories[0].steps.iter().map(|s| (s.role, s.text.as_str())).collect();
+        let right = [
+            (Role::User, "go"),
+            (Role::Assistant, "The plan:\n\n#### Step 1\nDo it."),
+            (Role::User, "and now?"),
+            (Role::Assistant, "Done."),
+        ];
+        assert_eq!(steps, right);
     }
 }

@@ -36,7 +36,29 @@ pub static FORMATS: &[Format] = &[
         kind: Kind::Trajectory,
         reader: Reader::File { sniff: sniff_session, decode },
     },
+    Format {
+        id: "claude-companion",
+        name: "Claude Code bookkeeping",
+        writer: "Claude Code",
+        recognised: "prompts with `display` and `project`; an index of sessions; `agentType` alone",
+        kind: Kind::Companion,
+        reader: Reader::File { sniff: sniff_companion, decode: |_| Decoded::default() },
+    },
 ];
+
+/// What lies beside the sessions: the prompts of all projects, an index, what a sub-agent is.
+fn sniff_companion(sniff: &Sniff<'_>) -> Option<Match> {
+    let prompts = sniff.has_all(&["display", "timestamp", "project"]) && !sniff.has("message");
+    let index = sniff.object().is_some_and(|o| {
+        let entries = o.get("entries").and_then(Value::as_array);
+        entries.is_some_and(|e| e.iter().take(5).all(|e| e.get("sessionId").is_some() && e.get("fullPath").is_some()))
+            && o.contains_key("version")
+    });
+    let agent =
+        sniff.object().is_some_and(|o| o.contains_key("agentType") && !o.contains_key("messages") && o.len() < 8);
+    let found = prompts || index || agent;
+    if found { Match::some(Confidence::Likely, "prompts, an index or the kind of an agent") } else { None }
+}
 
 /// A record of a conversation: who speaks, and a message object that says what.
 fn speaks(record: &Value) -> bool {

@@ -34,7 +34,22 @@ pub static FORMATS: &[Format] = &[
         kind: Kind::Trajectory,
         reader: Reader::File { sniff: exec::sniff, decode: exec::decode },
     },
+    Format {
+        id: "codex-companion",
+        name: "Codex bookkeeping",
+        writer: "Codex CLI",
+        recognised: "prompts with `session_id`, `ts`, `text`; names of threads",
+        kind: Kind::Companion,
+        reader: Reader::File { sniff: sniff_companion, decode: |_| Decoded::default() },
+    },
 ];
+
+/// What lies beside the rollouts: the prompts of all sessions, and their names.
+fn sniff_companion(sniff: &Sniff<'_>) -> Option<Match> {
+    let prompts = sniff.has_all(&["session_id", "ts", "text"]);
+    let names = sniff.has_all(&["id", "thread_name", "updated_at"]);
+    if prompts || names { Match::some(Confidence::Likely, "prompts or names of sessions") } else { None }
+}
 
 /// Kinds of record of the envelope.
 const ENVELOPE: [&str; 6] = ["session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"];
