@@ -4,6 +4,8 @@
 //! deep nesting, `NaN` and `Infinity`, lone surrogates, trailing commas, raw control characters and invalid UTF-8,
 //! and which can close what a cut file left open.
 
+mod fast;
+
 use serde::de::IgnoredAny;
 use serde_json::{Map, Number, Value};
 
@@ -85,9 +87,7 @@ pub struct JsonError {
 
 /// Reads the first JSON value of `bytes`, strictly. `None` if it is not valid JSON; the offset is just behind it.
 pub fn strict_prefix(bytes: &[u8]) -> Option<(Value, usize)> {
-    let mut stream = serde_json::Deserializer::from_slice(bytes).into_iter::<Value>();
-    let value = stream.next()?.ok()?;
-    Some((value, stream.byte_offset()))
+    fast::prefix(bytes)
 }
 
 /// Length of the first JSON object or list of `bytes`, read strictly and not kept. `None` if that is not what it is.
@@ -105,7 +105,9 @@ pub fn strict_len(bytes: &[u8]) -> Option<usize> {
 /// # Errors
 /// When it is not a value even so, or something follows it, or it is cut.
 pub fn parse(bytes: &[u8]) -> Result<Parsed, JsonError> {
-    if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
+    if let Some((value, end)) = fast::prefix(bytes)
+        && bytes.get(end..).is_some_and(|rest| rest.iter().all(|b| is_json_space(*b)))
+    {
         return Ok(Parsed { value, end: bytes.len(), repairs: Repairs::default() });
     }
     let parsed = repair_prefix(bytes)?;
@@ -125,6 +127,11 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, JsonError> {
 /// When the first value is not JSON even so.
 pub fn repair_prefix(bytes: &[u8]) -> Result<Parsed, JsonError> {
     Scanner { bytes, at: 0, repairs: Repairs::default(), open: Vec::new(), root: None }.run()
+}
+
+/// White space between the tokens of JSON.
+pub fn is_json_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
 /// JSON white space (and NUL, which killed writers leave in runs).

@@ -146,15 +146,35 @@ pub fn value_end(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Offset behind the closing quote of the string whose first character is at `from`.
-fn string_end(bytes: &[u8], from: usize) -> Option<usize> {
+pub fn string_end(bytes: &[u8], from: usize) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    let mut escape = 0;
     let mut at = from;
-    loop {
-        let found = at + memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        if bytes.get(found) == Some(&b'"') {
-            return Some(found + 1);
+    let mut blocks = rest.chunks_exact(BLOCK);
+    for block in blocks.by_ref() {
+        if let Some(end) = quote_in(block, &mut escape) {
+            return Some(at + end);
         }
-        at = found + 2;
+        at += BLOCK;
     }
+    let mut last = [b' '; BLOCK];
+    let tail = blocks.remainder();
+    last.get_mut(..tail.len())?.copy_from_slice(tail);
+    quote_in(&last, &mut escape).map(|end| at + end)
+}
+
+/// Offset behind the first quote of a block that is not escaped.
+#[inline]
+fn quote_in(block: &[u8], escape: &mut u64) -> Option<usize> {
+    let (mut quote, mut backslash) = (0_u64, 0_u64);
+    for (i, part) in block.chunks_exact(16).enumerate() {
+        let Ok(part) = <[u8; 16]>::try_from(part) else { continue };
+        let bytes = u8x16::new(part);
+        quote |= u64::from(simd_eq(bytes, u8x16::splat(b'"')).to_bitmask()) << (16 * i);
+        backslash |= u64::from(simd_eq(bytes, u8x16::splat(b'\\')).to_bitmask()) << (16 * i);
+    }
+    let quotes = quote & !escaped(backslash, escape);
+    (quotes != 0).then(|| quotes.trailing_zeros() as usize + 1)
 }
 
 /// State carried from block to block.

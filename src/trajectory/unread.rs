@@ -1,9 +1,14 @@
 //! Trajectories whose steps are not in memory: a folder of gigabytes is held by what identifies each of them.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{BuildHasher as _, Hash as _, Hasher};
 use std::sync::Arc;
 
 use super::{Step, Trajectory};
+
+/// Not the standard one: gigabytes go through it. The seed is fixed, so that equal runs are equal in every process.
+fn hasher() -> impl Hasher {
+    foldhash::quality::FixedState::default().build_hasher()
+}
 
 /// What is known of a trajectory whose steps were not read yet, or were read and let go.
 /// `formats::open` brings them.
@@ -45,7 +50,7 @@ impl Step {
     /// with what the step says. `None` without an id.
     pub fn identity(&self) -> Option<u64> {
         let id = self.id.as_deref()?;
-        let mut hasher = DefaultHasher::new();
+        let mut hasher = hasher();
         id.hash(&mut hasher);
         if id.len() < UNIQUE {
             self.said().hash(&mut hasher);
@@ -55,7 +60,7 @@ impl Step {
 
     /// A step by what it says, as one number.
     pub fn said(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
+        let mut hasher = hasher();
         (self.role, &self.text).hash(&mut hasher);
         for call in &self.calls {
             (&call.name, &call.arguments).hash(&mut hasher);
@@ -66,7 +71,7 @@ impl Step {
     /// What an action does, as one number: its calls, or the command found in its text, or the text. Equal for
     /// repetitions.
     pub fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
+        let mut hasher = hasher();
         if !self.calls.is_empty() {
             for call in &self.calls {
                 call.name.hash(&mut hasher);
@@ -175,13 +180,9 @@ impl Trajectory {
 }
 
 fn hash(steps: &[Step]) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = hasher();
     for step in steps {
-        step.role.hash(&mut hasher);
-        step.text.hash(&mut hasher);
-        for call in &step.calls {
-            (&call.name, &call.arguments).hash(&mut hasher);
-        }
+        step.said().hash(&mut hasher);
     }
     hasher.finish()
 }
