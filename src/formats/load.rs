@@ -14,7 +14,7 @@ use super::table::{Decoded, Format, Input, Kind, Reader, formats};
 use super::tasks::TaskCache;
 use super::tree::{Each, Entry, FolderInput};
 use super::walk::{self, FolderUnit, Unit};
-use super::{bytes, names, replay, unread};
+use super::{bytes, names, replay};
 use crate::trajectory::{
     ByteSpan, Dataset, Diagnostic, FileReport, Prediction, RunReport, Severity, SharedTrajectory, Trajectory,
 };
@@ -242,10 +242,7 @@ pub fn recognise_document(path: &Path, document: &Document<'_>) -> Result<(&'sta
         (Some(best), _) => Ok(best),
         (None, Shape::Other(what)) => Err(refuse(what.clone().into_owned(), true)),
         (None, _) => Err(refuse(
-            match unread::name(&sniff) {
-                Some(name) => format!("{name}: not read in this version"),
-                None => format!("no known format: {} (`trajscope formats` lists what is read)", sniff.describe()),
-            },
+            format!("no known format: {} (`trajscope formats` lists what is read)", sniff.describe()),
             false,
         )),
     }

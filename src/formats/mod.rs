@@ -38,6 +38,7 @@ mod names;
 mod open;
 mod opencode;
 mod openhands;
+mod otel;
 mod patches;
 mod pi;
 mod predictions;
@@ -58,7 +59,6 @@ mod terminus;
 mod trae;
 mod tree;
 mod trial;
-mod unread;
 mod walk;
 
 pub use document::{Document, Row, Shape};

@@ -8,8 +8,8 @@ use super::sniff::{Match, Sniff};
 use super::tree::{Claim, Folder, FolderInput};
 use super::{
     agentless, agents, aider, atif, autocoderover, cast, chat, claude, codex, companions, copilot, gemini, harbor,
-    harness, inspect, labelled, mini, moatless, opencode, openhands, patches, pi, predictions, reports, rewarded, sft,
-    sweagent, terminal_bench, trae,
+    harness, inspect, labelled, mini, moatless, opencode, openhands, otel, patches, pi, predictions, reports, rewarded,
+    sft, sweagent, terminal_bench, trae,
 };
 use crate::trajectory::{Diagnostic, Prediction, RunReport, Trajectory};
 
@@ -119,6 +119,7 @@ static FAMILIES: &[&[Format]] = &[
     trae::FORMATS,
     agentless::FORMATS,
     rewarded::FORMATS,
+    otel::FORMATS,
     openhands::FORMATS,
     sweagent::FORMATS,
     mini::FORMATS,

@@ -16,7 +16,8 @@ use crate::trajectory::{
 /// A tree (`root` with `children`) or its nodes in one list (`nodes` with `parent_id`).
 pub fn sniff(sniff: &Sniff<'_>) -> Option<Match> {
     let root = sniff.object()?;
-    let node = |v: &Value| v.get("node_id").is_some();
+    // The nodes of a DARS tree look alike, but are messages.
+    let node = |v: &Value| v.get("node_id").is_some() && v.get("role").is_none() && v.get("_depth").is_none();
     if root.get("root").is_some_and(|r| node(r) && r.get("children").is_some_and(Value::is_array)) {
         return Match::some(Confidence::Certain, "`root` of nodes with `node_id` and `children`");
     }
