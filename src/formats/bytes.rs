@@ -33,10 +33,7 @@ const CONTAINERS: [(&[u8], &str); 7] = [
     (b"PK\x03\x04", "a zip archive inside another file: unpack it first"),
     (b"PAR1", "a Parquet file: convert it to JSON lines first"),
     (b"version https://git-lfs.github.com/spec", "a Git-LFS pointer, not the data: run `git lfs pull`"),
-    (
-        b"SQLite format 3\0",
-        "a SQLite database, which is not read: let the agent export its sessions as JSON (`opencode export`, `goose session export`, …)",
-    ),
+    (b"SQLite format 3\0", SQLITE),
     (b"\x89PNG", "a PNG image"),
     (b"%PDF", "a PDF document"),
     (b"\x7FELF", "a program"),
