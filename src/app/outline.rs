@@ -96,12 +96,29 @@ fn summarise_call(call: &ToolCall) -> String {
     let Ok(serde_json::Value::Object(arguments)) = serde_json::from_str(&call.arguments) else {
         return first_line(&call.arguments);
     };
-    let value = |v: &serde_json::Value| match v {
-        serde_json::Value::String(s) => first_line(s),
-        other => first_line(&other.to_string()),
-    };
-    let values: Vec<String> = arguments.values().take(4).map(value).filter(|v| !v.is_empty()).collect();
+    let values: Vec<String> = arguments.values().take(4).map(summarise_value).filter(|v| !v.is_empty()).collect();
     values.join(" ")
+}
+
+/// A value in one line: a command in words as one typed it, a patch by the first file it touches.
+fn summarise_value(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(s) if s.trim_start().starts_with("*** Begin Patch") => {
+            let files: Vec<&str> =
+                s.lines().filter_map(|l| l.strip_prefix("*** ")?.split_once(" File: ")).map(|(_, f)| f).collect();
+            let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
+            files.first().map_or_else(|| first_line(s), |file| format!("{}{more}", text::one_line(file)))
+        }
+        serde_json::Value::String(s) => first_line(s),
+        serde_json::Value::Array(words) if !words.is_empty() && words.iter().all(serde_json::Value::is_string) => {
+            let words: Vec<&str> = words.iter().filter_map(serde_json::Value::as_str).collect();
+            match words.as_slice() {
+                [shell, flag, script] if shell.ends_with("sh") && flag.starts_with('-') => first_line(script),
+                _ => first_line(&words.join(" ")),
+            }
+        }
+        other => first_line(&other.to_string()),
+    }
 }
 
 /// The first line that says something, cut to a length no list shows, with a mark if more follows.
@@ -136,6 +153,13 @@ mod tests {
         assert_eq!(summarise(&step).1, "view /a.py [1,2] (+1 more)");
         step.calls = vec![call("bash", "{not json")];
         assert_eq!(summarise(&step).1, "{not json");
+        step.calls = vec![call("shell", r#"{"command":["bash","-lc","ls -a"]}"#)];
+        assert_eq!(summarise(&step).1, "ls -a");
+        step.calls = vec![call("shell", r#"{"command":["git","diff"],"workdir":"/w"}"#)];
+        assert_eq!(summarise(&step).1, "git diff /w");
+        let patch = r#"{"input":"*** Begin Patch\n*** Update File: a.py\n+x\n*** Add File: b.py\n+y\n*** End Patch"}"#;
+        step.calls = vec![call("apply_patch", patch)];
+        assert_eq!(summarise(&step).1, "a.py and 1 more");
     }
 
     #[test]

@@ -73,11 +73,14 @@ fn call(kind: &str, item: &Value) -> Step {
         "image_generation_call" => "image_generation",
         _ => "",
     };
-    let arguments = ["arguments", "input", "action"].iter().find_map(|k| field::get(item, k));
+    let arguments = ["arguments", "action"].iter().find_map(|k| field::get(item, k));
+    // What a custom tool gets is any text: as a member it can be shown and read like the arguments of the others.
+    let arguments = arguments.map(field::json_text);
+    let arguments = arguments.or_else(|| Some(json!({"input": field::get(item, "input")?}).to_string()));
     let call = ToolCall {
         id: field::text(item, "call_id").or_else(|| field::text(item, "id")).unwrap_or_default(),
         name: field::text(item, "name").unwrap_or_else(|| named.to_owned()),
-        arguments: arguments.map(field::json_text).unwrap_or_default(),
+        arguments: arguments.unwrap_or_default(),
     };
     let id = Some(call.id.clone()).filter(|id| !id.is_empty()).map(Into::into);
     let action = shown(&call);
