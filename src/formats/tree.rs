@@ -1,6 +1,7 @@
 //! Every file at and below the paths given, on disk or inside an archive, and which of them belong together.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -8,6 +9,7 @@ use serde_json::Value;
 use super::archive::Packed;
 use super::bytes::{self, Content};
 use super::json;
+use super::walk::Unit;
 use crate::trajectory::Trajectory;
 
 /// Where an entry's bytes are.
@@ -170,6 +172,17 @@ impl<'a> FolderInput<'a> {
     /// Path of a member from the folder.
     pub fn relative<'e>(&self, entry: &'e Entry) -> &'e Path {
         entry.path.strip_prefix(self.path).unwrap_or(&entry.path)
+    }
+
+    /// Members at and below a folder, read together where a folder format knows them.
+    pub fn decode_folders(&self, dir: &Path) -> Vec<super::load::LoadedFile> {
+        let below = self.members.iter().filter(|e| e.path.starts_with(dir)).map(|e| (*e).clone()).collect();
+        let units = super::walk::units_among(below, &BTreeSet::from([dir]));
+        let folders = units.iter().filter_map(|unit| match unit {
+            Unit::Folder(unit) => Some(super::load::load_folder(unit, None, &|_| {})),
+            Unit::File(_) | Unit::Unreadable(..) => None,
+        });
+        folders.collect()
     }
 
     /// A member read as a file by itself, by whatever format recognises it. Its trajectories have

@@ -15,53 +15,60 @@ pub struct Log {
     pub trajectories: Vec<Trajectory>,
 }
 
-/// Files of a log by how much is in them: the first kind that holds a trajectory is read, so that no run stands there
+/// What a log may be, by how much is in it: the first that holds a trajectory is read, so that no run stands there
 /// twice.
-const RANKS: [fn(&Path) -> bool; 4] = [is_atif, is_native, is_session, is_other];
+const SOURCES: [Source; 5] = [Source::Atif, Source::Native, Source::Folders, Source::Session, Source::Other];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// `trajectory.json` and what belongs to it.
+    Atif,
+    /// The agent's own trajectory file.
+    Native,
+    /// Stores of many files, before their files one by one.
+    Folders,
+    /// Session logs of coding agents.
+    Session,
+    /// What the agent printed.
+    Other,
+}
 
 fn name(path: &Path) -> &str {
     path.file_name().and_then(|n| n.to_str()).unwrap_or_default()
 }
 
-fn is_atif(path: &Path) -> bool {
-    let name = name(path);
-    let below = path.components().any(|c| c.as_os_str().to_str().is_some_and(|c| c.starts_with("subagent")));
-    path.extension().is_some_and(|x| x == "json") && (name.starts_with("trajectory.") || below)
-}
-
-fn is_native(path: &Path) -> bool {
-    let name = name(path);
-    let endings = [".trajectory.json", ".trajectory.jsonl", ".traj", ".traj.json"];
-    !is_atif(path) && endings.iter().any(|e| name.ends_with(e))
-}
-
-fn is_session(path: &Path) -> bool {
-    let ends = [".jsonl", ".json", ".jsonl.zst"].iter().any(|e| name(path).ends_with(e));
-    ends && path.components().any(|c| matches!(c.as_os_str().to_str(), Some("sessions" | "projects" | "chats")))
-}
-
-fn is_other(path: &Path) -> bool {
-    let ends = [".txt", ".json", ".jsonl", ".log"].iter().any(|e| name(path).ends_with(e));
-    ends && !is_atif(path) && !is_native(path) && !is_session(path) && episode(path).is_none()
+/// What a file of the log (its path from the log's folder) is.
+fn source_of(path: &Path) -> Option<Source> {
+    let file = name(path);
+    let ends = |endings: &[&str]| endings.iter().any(|e| file.ends_with(e));
+    let below = |names: &[&str]| {
+        let is = |c: &str| names.iter().any(|n| c.starts_with(n));
+        path.parent().is_some_and(|dir| dir.iter().any(|c| c.to_str().is_some_and(is)))
+    };
+    if ends(&[".json"]) && (file.starts_with("trajectory.") || below(&["subagent"])) {
+        Some(Source::Atif)
+    } else if ends(&[".trajectory.json", ".trajectory.jsonl", ".traj", ".traj.json"]) {
+        Some(Source::Native)
+    } else if below(&["sessions", "projects", "chats"]) && ends(&[".jsonl", ".json", ".jsonl.zst"]) {
+        Some(Source::Session)
+    } else if ends(&[".txt", ".json", ".jsonl", ".log"]) && episode(path).is_none() {
+        Some(Source::Other)
+    } else {
+        None
+    }
 }
 
 /// Reads the agent's log among the members below a folder (from the trial's).
 pub fn log(input: &FolderInput<'_>, folder: &str) -> Option<Log> {
     let dir = input.path.join(folder);
-    let below = |e: &&Entry| e.path.starts_with(&dir);
-    let members: Vec<&Entry> = input.members.iter().copied().filter(below).collect();
-    let inside = |e: &Entry| e.path.strip_prefix(&dir).map(Path::to_path_buf).unwrap_or_default();
-    for (order, rank) in RANKS.iter().enumerate() {
-        let files: Vec<&Entry> = members.iter().copied().filter(|e| rank(&inside(e))).collect();
-        if files.is_empty() {
-            continue;
-        }
-        let mut found = if order == 0 {
-            let mut joined = atif::join_files(&files);
-            joined.trajectories.iter_mut().for_each(|t| t.format = "atif");
-            joined.trajectories
-        } else {
-            files.iter().flat_map(|e| adopted(input.decode_member(e))).collect()
+    let members: Vec<&Entry> = input.members.iter().copied().filter(|e| e.path.starts_with(&dir)).collect();
+    for source in SOURCES {
+        let fits = |e: &&Entry| e.path.strip_prefix(&dir).ok().and_then(source_of) == Some(source);
+        let files: Vec<&Entry> = members.iter().copied().filter(fits).collect();
+        let mut found: Vec<Trajectory> = match source {
+            Source::Atif => atif::join_files(&files).trajectories,
+            Source::Folders => input.decode_folders(&dir).into_iter().flat_map(adopted).collect(),
+            _ => files.iter().flat_map(|e| adopted(input.decode_member(e))).collect(),
         };
         found.retain(|t| t.steps.iter().any(|s| s.role == Role::Assistant));
         if !found.is_empty() {

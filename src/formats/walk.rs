@@ -62,13 +62,18 @@ pub fn units(paths: &[PathBuf]) -> Vec<Unit> {
             Found::Unreadable(path, reason) => units.push(Unit::Unreadable(path, reason)),
         }
     }
-    // Sorted, so that every folder's files lie together whatever order the paths were given in.
-    entries.sort_by(|a, b| a.path.cmp(&b.path));
     let roots: BTreeSet<&Path> = paths.iter().map(PathBuf::as_path).collect();
-    let (claims, taken) = claims(&entries, &roots);
-    units.extend(group(entries, claims, &taken));
+    units.extend(units_among(entries, &roots));
     units.sort_by(|a, b| a.path().cmp(b.path()));
     units
+}
+
+/// The units that entries make, asking about the folders at and below the roots.
+pub fn units_among(mut entries: Vec<Entry>, roots: &BTreeSet<&Path>) -> Vec<Unit> {
+    // Sorted, so that every folder's files lie together whatever order the paths were given in.
+    entries.sort_by(|a, b| a.path.cmp(&b.path));
+    let (claims, taken) = claims(&entries, roots);
+    group(entries, claims, &taken)
 }
 
 struct Claimed {

@@ -73,6 +73,24 @@ fn a_native_log_is_read_where_there_is_no_atif() {
 }
 
 #[test]
+fn a_log_in_a_folder_of_its_own_is_read_together() {
+    let step = |text: &str| json!({"source": "agent", "message": text});
+    let root = |text: &str, next: Value| {
+        json!({"schema_version": "ATIF-v1.6", "session_id": "s", "steps": [step(text)], "continued_trajectory_ref": next}).to_string()
+    };
+    let files = [
+        ("result.json", result("a__AAAAAAA", &json!({"reward": 1}))),
+        ("agent/logs/run/x.json", root("one", json!("x.cont-1.json"))),
+        ("agent/logs/run/x.cont-1.json", root("two", json!(null))),
+    ];
+    let (_dir, data) = job(&[("a__AAAAAAA", &files)]);
+    assert_eq!(data.trajectories.len(), 1);
+    let texts: Vec<&str> = data.trajectories[0].steps.iter().map(|s| s.text.as_str()).collect();
+    assert_eq!(texts[..2], ["one", "two"]);
+    assert!(data.trajectories[0].steps[1].raw.file.as_ref().unwrap().ends_with("run/x.cont-1.json"));
+}
+
+#[test]
 fn sessions_of_one_trial_are_one_attempt() {
     let chat = |n: usize| {
         let answer = json!({"role": "assistant", "content": "x"}).to_string();
