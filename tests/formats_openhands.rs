@@ -50,6 +50,7 @@ fn a_rewound_v1_conversation_is_an_attempt_for_each_end() {
     let data = sample("openhands-1-conversation");
     assert_eq!(data.trajectories.len(), 2);
     let (left, kept) = (&data.trajectories[0], &data.trajectories[1]);
+    assert_eq!(join(&data).len(), 1, "attempts at the same thing, whatever it is called");
     assert_eq!((left.attempt.as_deref(), kept.attempt.as_deref()), (Some("fork 1"), Some("fork 2")));
     let action = |t: &Trajectory| t.steps.iter().filter_map(|s| s.action.clone()).collect::<Vec<_>>();
     assert_eq!(action(left), ["ls", "rm -rf build"]);
@@ -113,6 +114,47 @@ fn the_same_attempt_in_two_files_is_counted_once() {
     assert_eq!((issues.len(), issues[0].attempts.len()), (1, 2));
 }
 
+/// A tar archive of these files, as POSIX defines it.
+fn tar(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, text) in files {
+        let mut head = [0u8; 512];
+        head[..name.len()].copy_from_slice(name.as_bytes());
+        head[100..108].copy_from_slice(b"0000644\0");
+        head[124..136].copy_from_slice(format!("{:011o}\0", text.len()).as_bytes());
+        head[148..156].copy_from_slice(b"        ");
+        head[156] = b'0';
+        head[257..263].copy_from_slice(b"ustar\0");
+        head[263..265].copy_from_slice(b"00");
+        let sum: u32 = head.iter().map(|b| u32::from(*b)).sum();
+        head[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        out.extend_from_slice(&head);
+        out.extend_from_slice(text.as_bytes());
+        out.resize(out.len().next_multiple_of(512), 0);
+    }
+    out.resize(out.len() + 1024, 0);
+    out
+}
+
+#[test]
+fn a_packed_conversation_is_named_by_its_archive() {
+    let said = json!({"id": "e1", "kind": "MessageEvent", "source": "agent", "llm_message": {"role": "assistant", "content": "done"}});
+    let state = json!({"id": "0123456789abcdef", "execution_status": "finished", "persistence_dir": "p", "agent": {"llm": {"model": "m"}}});
+    let (said, state) = (said.to_string(), state.to_string());
+    let files = [("0123/base_state.json", state.as_str()), ("0123/events/event-00000-abcdef01.json", said.as_str())];
+    let folder = tempfile::tempdir().unwrap();
+    let conversations = folder.path().join("conversations");
+    std::fs::create_dir(&conversations).unwrap();
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut gz, &tar(&files)).unwrap();
+    std::fs::write(conversations.join("o__r-1.tar.gz"), gz.finish().unwrap()).unwrap();
+    let data = load(&[folder.path().to_path_buf()], &|_| {});
+    assert_eq!(data.trajectories.len(), 1, "{:?}", data.files.iter().map(|f| &f.reason).collect::<Vec<_>>());
+    let t = &data.trajectories[0];
+    assert_eq!((t.instance_id.as_deref(), t.session.as_deref()), (Some("o__r-1"), Some("0123456789abcdef")));
+    assert_eq!((t.format, t.n_actions()), ("openhands-1-conversation", 1));
+}
+
 /// Corpus folder and what is in it: trajectories and their actions, by the end of the path.
 fn corpus(folder: &str) -> Option<(PathBuf, Dataset)> {
     let root = shared()?.join("corpus").join(folder);
@@ -158,6 +200,12 @@ fn the_corpus_of_model_calls_is_read() {
         assert!(t.session.is_some() && t.agent.as_deref() == Some("CodeActAgent"));
     }
     let format = |end: &str| data.files.iter().find(|f| f.path.ends_with(end)).unwrap().format;
+    // The store of two of these sessions is another folder of the corpus: together they are one attempt each.
+    let paths =
+        ["openhands-v0-events", "openhands-v0-llm-completions"].map(|d| shared().unwrap().join("corpus").join(d));
+    let both = join(&load(&paths, &|_| {}));
+    let eleven = both.iter().find(|i| i.name() == "scikit-learn__scikit-learn-11040").unwrap();
+    assert_eq!((eleven.attempts.len(), both.len()), (1, 7));
     assert_eq!(format("metadata.json"), Some("openhands-metadata"));
     assert_eq!(format("timing_scikit-learn__scikit-learn-11040.json"), Some("openhands-timing"));
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::trajectory::Trajectory;
+
 /// Endings taken off a file name before it is tried as an instance id, longest first.
 const ENDINGS: [&str; 11] = [
     ".traj.json",
@@ -50,6 +52,19 @@ pub fn looks_like_instance(name: &str) -> bool {
         && !["__t-", "__p-", "__c-", "___", "__install"].iter().any(|mark| repo.contains(mark))
 }
 
+/// Several attempts in one file of which none names its instance are attempts at the same one: it gets the file's name.
+pub fn together(trajectories: &mut [Trajectory], path: &Path) {
+    if trajectories.len() < 2 || trajectories.iter().any(|t| t.instance_id.is_some()) {
+        return;
+    }
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = name.split('.').next().filter(|s| !s.is_empty()).unwrap_or(&name).to_owned();
+    let instance = instance_of(path).unwrap_or(stem);
+    for trajectory in trajectories {
+        trajectory.instance_id = Some(instance.clone());
+    }
+}
+
 /// An id that was made unique among the rows of a set: `python__mypy-15976_0` is attempt 0 at `python__mypy-15976`.
 /// Without such a number the id itself, if it looks like an instance.
 pub fn numbered_instance(id: &str) -> (Option<String>, Option<String>) {
@@ -94,5 +109,17 @@ mod tests {
         assert_eq!(of("python__mypy-15976"), (some("python__mypy-15976"), None));
         assert_eq!(of("o__r.1d70.lm__abc_1"), (some("o__r.1d70.lm__abc_1"), None), "not after an issue's number");
         assert_eq!(of("notes_1"), (None, None));
+    }
+
+    #[test]
+    fn attempts_of_one_file_belong_together() {
+        let mut two = [Trajectory::default(), Trajectory::default()];
+        together(&mut two, Path::new("x/submit.prev.root"));
+        assert!(two.iter().all(|t| t.instance_id.as_deref() == Some("submit")));
+        together(&mut two[..1], Path::new("x/other.root"));
+        assert_eq!(two[0].instance_id.as_deref(), Some("submit"));
+        let mut one = [Trajectory::default()];
+        together(&mut one, Path::new("x/submit.prev.root"));
+        assert_eq!(one[0].instance_id, None);
     }
 }

@@ -175,9 +175,27 @@ fn responses_item(item: &Value) -> Option<Step> {
             step.action = action::of_calls(&step.calls);
             Some(step)
         }
-        "function_call_output" | "custom_tool_call_output" => {
+        // A shell of the provider, a search, a call of a server's tool: the item's type is the tool.
+        kind if kind.ends_with("_call") => {
+            let mut step = Step::new(Role::Assistant, "");
+            let inner = ["action", "arguments", "queries", "code"].iter().find_map(|k| field::get(item, k));
+            step.calls.push(ToolCall {
+                id: field::text(item, "call_id").or_else(|| field::text(item, "id")).unwrap_or_default(),
+                name: field::str(item, "name").unwrap_or(kind.trim_end_matches("_call")).to_owned(),
+                arguments: inner.map(field::json_text).unwrap_or_default(),
+            });
+            step.action = action::of_calls(&step.calls);
+            Some(step)
+        }
+        kind if kind.ends_with("_call_output") => {
             let mut step = Step::new(Role::Tool, field::get(item, "output").map(content_text).unwrap_or_default());
             step.call_id = field::text(item, "call_id");
+            Some(step)
+        }
+        // A part of an answer that stands by itself.
+        "output_text" | "summary_text" if field::get(item, "role").is_none() => {
+            let mut step = Step::new(Role::Assistant, content_text(item));
+            step.action = action::in_text(&step.text);
             Some(step)
         }
         "reasoning" => {

@@ -53,6 +53,12 @@ fn is_message(value: &Value) -> bool {
     role && ["content", "value", "text", "tool_calls"].iter().any(|k| value.get(k).is_some()) || item || response
 }
 
+/// Is this an item of a Responses answer that only means something among others?
+fn is_item(value: &Value) -> bool {
+    let kind = field::str(value, "type").unwrap_or_default();
+    kind.ends_with("_call") || kind.ends_with("_call_output") || kind == "output_text"
+}
+
 /// Messages in an object, a list, rows of conversations, or one message a line.
 pub fn sniff(sniff: &Sniff<'_>) -> Option<Match> {
     let first = *sniff.rows.first()?;
@@ -93,7 +99,9 @@ enum Found {
 pub fn decode(input: &Input<'_>) -> Decoded {
     let (rows, mut diagnostics) = input.document.map_rows(|row| match conversation(row) {
         Some(trajectory) => Found::Conversation(Box::new(trajectory)),
-        None if is_message(row.value) => Found::Message(Piece::of(row.value, &rows::place(row), &|_, _| {})),
+        None if is_message(row.value) || is_item(row.value) => {
+            Found::Message(Piece::of(row.value, &rows::place(row), &|_, _| {}))
+        }
         None => Found::Neither,
     });
     let (mut single, mut skipped, mut conversations) = (None, 0, Vec::new());
@@ -148,7 +156,20 @@ fn conversation(row: Row<'_>) -> Option<Trajectory> {
 fn preferred(row: Row<'_>) -> Option<Vec<Step>> {
     let chosen = field::get(row.value, "chosen")?.as_array().filter(|list| list.iter().any(is_message))?;
     row.value.get("rejected")?;
-    Some(steps_at(chosen, &rows::pointer(row, "chosen"), |_, _| {}))
+    // The prompt may stand apart.
+    let prompt = field::get(row.value, "prompt");
+    let mut steps = match prompt.and_then(Value::as_array) {
+        Some(told) => steps_at(told, &rows::pointer(row, "prompt"), |_, _| {}),
+        None => Vec::new(),
+    };
+    if let Some(text) = prompt.and_then(Value::as_str) {
+        let raw = RawPlace { pointer: rows::pointer(row, "prompt").into(), ..RawPlace::default() };
+        steps.push(Step { raw, ..Step::new(Role::User, text) });
+    }
+    // Most sets repeat the prompt in both conversations.
+    let own = steps_at(chosen, &rows::pointer(row, "chosen"), |_, _| {});
+    let repeated = own.first().is_some_and(|s| s.role != Role::Assistant);
+    Some(if repeated { own } else { steps.into_iter().chain(own).collect() })
 }
 
 /// The end of a row of preferences: the answer that was chosen goes on with the conversation, the one that was rejected

@@ -60,7 +60,7 @@ impl Link {
         let assistant = || role_of(message) == Role::Assistant;
         match field::str(message, "type") {
             // Items of the Responses API that belong to one answer of the model follow one another.
-            Some("function_call" | "reasoning" | "custom_tool_call" | "local_shell_call") => {
+            Some(kind) if kind == "reasoning" || kind == "output_text" || kind.ends_with("_call") => {
                 return Self { continues: true, open: true };
             }
             Some("message") if assistant() => return Self { continues: true, open: true },

@@ -175,6 +175,26 @@ fn preferences_go_on_with_the_answer_that_was_chosen() {
     );
     assert_eq!(roles(&whole), [Role::User, Role::Assistant, Role::Meta]);
     assert_eq!((whole.steps[0].text.as_str(), whole.n_actions()), ("hi", 1));
+    let apart = one(
+        &json!([{"prompt": [turn("user", "hi")], "chosen": [turn("assistant", "good")], "rejected": [turn("assistant", "bad")]}]),
+    );
+    assert_eq!(roles(&apart), [Role::User, Role::Assistant, Role::Meta]);
+}
+
+#[test]
+fn items_of_the_responses_api_are_read_whatever_their_tool() {
+    let t = one(&json!([
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]},
+        {"type": "reasoning", "summary": [], "encrypted_content": "x"},
+        {"type": "local_shell_call", "call_id": "c1", "action": {"type": "exec", "command": ["ls", "-la"]}},
+        {"type": "local_shell_call_output", "call_id": "c1", "output": "a.py"},
+        {"type": "web_search_call", "id": "w1", "action": {"query": "x"}},
+        {"type": "output_text", "text": "done"}
+    ]));
+    assert_eq!(roles(&t), [Role::User, Role::Assistant, Role::Tool, Role::Assistant]);
+    assert_eq!((t.steps[1].calls[0].name.as_str(), t.steps[1].action.as_deref()), ("local_shell", Some("ls -la")));
+    assert_eq!((t.steps[2].text.as_str(), t.steps[2].tool_name.as_deref()), ("a.py", Some("local_shell")));
+    assert_eq!((t.steps[3].calls[0].name.as_str(), t.steps[3].text.as_str()), ("web_search", "done"));
 }
 
 #[test]

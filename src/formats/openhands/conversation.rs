@@ -65,6 +65,7 @@ pub fn decode(input: &FolderInput<'_>) -> Decoded {
         trajectory.format = input.format;
         identify(trajectory, input.path, &state);
     }
+    names::together(&mut trajectories, input.path);
     let worked = trajectories.iter().any(|t| t.n_actions() > 0);
     // The totals are those of the conversation: with several ways through it nobody knows whose they are.
     if let [only] = trajectories.as_mut_slice() {

@@ -46,6 +46,43 @@ pub fn decode(input: &Input<'_>) -> Decoded {
     Decoded { trajectories, diagnostics, ..Decoded::default() }
 }
 
+/// What was said, as the trajectory visualizer's own samples hold it.
+pub fn sniff_entries(sniff: &Sniff<'_>) -> Option<Match> {
+    let entries = sniff.object()?.get("entries")?.as_array()?;
+    let fits = entries.iter().any(|e| e.get("actorType").is_some() && e.get("type").is_some());
+    if fits { Match::some(Confidence::Certain, "`entries` with `actorType` and `type`") } else { None }
+}
+
+/// Reads it.
+pub fn decode_entries(input: &Input<'_>) -> Decoded {
+    let mut trajectories = Vec::new();
+    let diagnostics = input.document.rows(|row| {
+        let at = rows::pointer(row, "entries");
+        let entries = field::list(row.value, "entries").iter().enumerate();
+        trajectories.push(Trajectory {
+            source: Source { record: row.record, span: row.span, ..Source::default() },
+            format: input.format,
+            steps: entries.map(|(i, e)| entry(e, RawPlace::element(&at, i))).collect(),
+            ..Trajectory::default()
+        });
+    });
+    Decoded { trajectories, diagnostics, ..Decoded::default() }
+}
+
+fn entry(entry: &Value, raw: RawPlace) -> Step {
+    let role = match field::str(entry, "actorType") {
+        Some("User") => Role::User,
+        Some("Assistant") => Role::Assistant,
+        Some("Environment" | "Tool") => Role::Tool,
+        _ => Role::Meta,
+    };
+    let mut step = Step::new(role, field::text(entry, "content").unwrap_or_default());
+    step.action = field::text(entry, "command").filter(|_| role == Role::Assistant);
+    step.timestamp = field::text(entry, "timestamp");
+    step.raw = raw;
+    step
+}
+
 fn step(index: usize, event: &Value, at: &str) -> Step {
     let text = field::text(event, "text");
     let role = match (field::str(event, "source"), &text) {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::sniff::{Confidence, Form, Match, Sniff};
 use super::super::table::{Decoded, Input};
-use super::super::{field, rows};
+use super::super::{field, names, rows};
 use super::forks::{Forks, Way};
 use super::rows::is_output_row;
 use super::{Generation, HistoryReader, Read, fill, generation_of, sdk};
@@ -61,6 +61,7 @@ pub fn decode(input: &Input<'_>) -> Decoded {
     for trajectory in &mut trajectories {
         trajectory.format = input.format;
     }
+    names::together(&mut trajectories, input.path);
     Decoded { trajectories, diagnostics, ..Decoded::default() }
 }
 

@@ -79,6 +79,14 @@ pub static FORMATS: &[Format] = &[
         reader: Reader::File { sniff: export::sniff, decode: export::decode },
     },
     Format {
+        id: "openhands-entries",
+        name: "Trajectory visualizer entries",
+        writer: "samples of the OpenHands trajectory visualizer",
+        recognised: "an object with `entries` of `actorType` and `type`",
+        kind: Kind::Trajectory,
+        reader: Reader::File { sniff: export::sniff_entries, decode: export::decode_entries },
+    },
+    Format {
         id: "llm-completions",
         name: "Folder of model calls",
         writer: "OpenHands `llm_completions` and the SDK's logs",

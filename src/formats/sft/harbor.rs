@@ -77,7 +77,8 @@ fn trial_of<'t>(trials: &'t mut Vec<Trial>, row: Row<'_>, prompt: &[Step]) -> Op
 /// What a row says about its trial.
 fn described(row: Row<'_>) -> Trajectory {
     let mut trajectory = rows::trajectory(row.value, Vec::new());
-    trajectory.source = Source { span: row.span, ..Source::default() };
+    // Put together from several rows, it is none of them.
+    trajectory.source = Source::default();
     trajectory.instance_id = trajectory.instance_id.take().or_else(|| field::text(row.value, "task"));
     trajectory.session = field::text(row.value, "run_id");
     trajectory.attempt = field::text(row.value, "trial_name").or(trajectory.attempt.take());

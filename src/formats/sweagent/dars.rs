@@ -8,7 +8,7 @@ use super::super::{chat, field, names, rows};
 use crate::trajectory::{Diagnostic, RawPlace, Role, Severity, Source, Step, Trajectory};
 
 /// Most ways read of one tree.
-const MAX_WAYS: usize = 512;
+const MAX_WAYS: usize = 256;
 
 /// A tree of nodes.
 pub fn sniff(sniff: &Sniff<'_>) -> Option<Match> {
@@ -70,6 +70,7 @@ pub fn decode(input: &Input<'_>) -> Decoded {
         let text = format!("the tree has more than {MAX_WAYS} ways: the others were left out");
         decoded.diagnostics.push(Diagnostic::new(Severity::Warning, "dars.too-many", text));
     }
+    names::together(&mut trajectories, input.path);
     decoded.trajectories = trajectories;
     decoded
 }

@@ -75,6 +75,12 @@ pub fn sniff_v1(sniff: &Sniff<'_>) -> Option<Match> {
     if attempts.iter().any(|a| list_of_steps(a.get("trajectory")).is_some()) {
         return Match::some(Confidence::Certain, "a list `attempts` of trajectories (RetryAgent)");
     }
+    // The first attempt has just begun, or none has.
+    let begun = |a: &Value| a.get("trajectory").is_some_and(Value::is_array) && a.get("history").is_some();
+    let just = root.get("attempts").is_some_and(Value::is_array) && attempts.iter().all(begun);
+    if just && (!attempts.is_empty() || sniff.object().is_some_and(|o| o.len() == 1)) {
+        return Match::some(Confidence::Likely, "a list `attempts` without a step yet (RetryAgent)");
+    }
     if list_of_steps(root.get("trajectory")).is_some() {
         let seen = "a list `trajectory` with `replay_config`, or the model's input per step";
         return if is_v1(root) { Match::some(Confidence::Certain, seen) } else { None };
@@ -108,6 +114,9 @@ pub fn decode(input: &Input<'_>) -> Decoded {
     let mut trajectories = Vec::new();
     decoded.diagnostics = input.document.rows(|row| {
         let attempts = field::list(row.value, "attempts");
+        if attempts.is_empty() && row.value.as_object().is_some_and(|o| o.len() == 1 && o.contains_key("attempts")) {
+            return;
+        }
         let source = Source { record: row.record, span: row.span, ..Source::default() };
         if attempts.is_empty() {
             trajectories.push(Trajectory { source, format: input.format, ..trajectory(row.value, "") });
@@ -222,8 +231,10 @@ impl<'a> Replies<'a> {
         steps.extend(prompts);
         let calls: Vec<ToolCall> =
             message.map(|m| field::list(m, "tool_calls").iter().map(chat::tool_call).collect()).unwrap_or_default();
-        let thought = field::text(entry, "thought");
-        let text = field::text(entry, "response").or_else(|| thought.clone()).unwrap_or_default();
+        // Usually texts; some models answer in parts.
+        let said = |key| field::get(entry, key).map(chat::content_text).filter(|t| !t.is_empty());
+        let thought = said("thought");
+        let text = said("response").or_else(|| thought.clone()).unwrap_or_default();
         let mut step = Step { raw: raw.clone(), ..Step::new(Role::Assistant, text) };
         step.action = field::text(entry, "action").or_else(|| action::of_calls(&calls));
         step.thought = thought;

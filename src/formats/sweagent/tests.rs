@@ -119,6 +119,10 @@ fn retry_attempts_are_attempts() {
     let running = load(&json!({"attempts": [attempt]}));
     assert_eq!((running.report.format, running.trajectories.len()), (Some("sweagent-1"), 1));
     assert!(running.trajectories[0].diagnostics.iter().any(|d| d.code == "sweagent.running"));
+    let begun = load(&json!({"attempts": [{"trajectory": [], "history": [], "info": {}}]}));
+    assert_eq!((begun.report.format, begun.trajectories.len()), (Some("sweagent-1"), 1));
+    let none = load(&json!({"attempts": []}));
+    assert_eq!((none.report.format, none.trajectories.len()), (Some("sweagent-1"), 0));
     attempt["info"]["review"] = json!({"accept": 0.75, "outputs": [{"message": "looks right"}], "messages": []});
     let mut root = attempt.clone();
     root["info"]["best_attempt_idx"] = json!(1);

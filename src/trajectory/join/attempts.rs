@@ -6,12 +6,16 @@ use std::sync::Arc;
 
 use super::account::{Joined, Log, Rule};
 use super::runs::{self, Candidate, Companion, Runs};
+use super::sessions::same;
 use super::{Attempt, Label, Prediction};
 use crate::trajectory::{Diagnostic, Outcome, Severity, SharedTrajectory, Trajectory};
 
-/// Adds a trajectory, unless it is a copy of one that is there: `output.jsonl` and its evaluated twin beside it.
+/// Adds a trajectory, unless it is a copy of one that is there: `output.jsonl` and its evaluated twin beside it, or
+/// another record of the same session.
 pub fn add_trajectory(attempts: &mut Vec<Attempt>, trajectory: &SharedTrajectory, log: &mut Log) {
-    let copy = attempts.iter_mut().find(|a| a.trajectory.as_ref().is_some_and(|t| is_copy(t, trajectory)));
+    let copy = attempts
+        .iter_mut()
+        .find(|a| a.trajectory.as_ref().is_some_and(|t| is_copy(t, trajectory) || same(t, trajectory)));
     if let Some(attempt) = copy {
         let text = format!("the same trajectory stands in {}", file_name(&trajectory.source.path));
         attempt.diagnostics.push(Diagnostic::new(Severity::Info, "join.copy", text));

@@ -8,6 +8,7 @@ mod ids;
 mod labels;
 mod names;
 mod runs;
+mod sessions;
 #[cfg(test)]
 mod tests;
 
@@ -215,8 +216,9 @@ fn join_with(dataset: &Dataset, log: &mut Log) -> Vec<Issue> {
     let of_reports = dataset.reports.iter().flat_map(|r| r.outcomes.keys().chain(r.reasons.keys())).map(String::as_str);
     let ids = ids::Ids::new(of_trajectories, of_predictions.chain(of_reports));
     let mut issues: BTreeMap<IssueId, Vec<Attempt>> = BTreeMap::new();
+    let sessions = sessions::Sessions::new(&dataset.trajectories);
     for trajectory in &dataset.trajectories {
-        let id = match &trajectory.instance_id {
+        let id = match trajectory.instance_id.as_deref().or_else(|| sessions.instance(trajectory)) {
             Some(id) => IssueId::Instance(ids.name(id)),
             None => IssueId::Unnamed(trajectory.source.path.clone(), trajectory.source.record),
         };

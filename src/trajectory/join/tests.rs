@@ -378,3 +378,42 @@ fn a_log_counts_only_where_no_report_speaks() {
     assert_eq!((silent.outcome, silent.reason.as_deref()), (Outcome::Unknown, Some("not submitted")));
     assert_eq!(silent.contradicted_by.len(), 1);
 }
+
+#[test]
+fn records_of_one_session_are_one_attempt_at_the_instance_one_of_them_names() {
+    let record = |path: &str, format, session: &str, instance: Option<&str>| {
+        Arc::new(Trajectory {
+            source: Source { path: path.into(), ..Source::default() },
+            format,
+            session: Some(session.to_owned()),
+            instance_id: instance.map(str::to_owned),
+            steps: vec![Step::new(Role::Assistant, path)],
+            ..Trajectory::default()
+        })
+    };
+    let helper = Trajectory { session: None, parent: Some("s-0000001".into()), ..Trajectory::default() };
+    let dataset = Dataset {
+        trajectories: vec![
+            record("run/llm_completions/o__r-1", "llm-completions", "s-0000001", Some("o__r-1")),
+            record("sessions/s-0000001", "openhands-0-session", "s0000001", None),
+            record("sessions/s-0000002", "openhands-0-session", "s-0000002", None),
+            Arc::new(helper),
+        ],
+        ..Dataset::default()
+    };
+    let issues = join(&dataset);
+    assert_eq!(issues.len(), 3, "the instance, the session nobody names, the helper");
+    let named = issues.iter().find(|i| i.name() == "o__r-1").unwrap();
+    assert_eq!(named.attempts.len(), 1);
+    assert_eq!(named.attempts[0].diagnostics[0].code, "join.copy");
+    // Two instances of one session: nobody knows.
+    let torn = Dataset {
+        trajectories: vec![
+            record("a", "llm-completions", "s-0000001", Some("o__r-1")),
+            record("b", "llm-completions", "s-0000001", Some("o__r-2")),
+            record("c", "openhands-0-session", "s-0000001", None),
+        ],
+        ..Dataset::default()
+    };
+    assert_eq!(join(&torn).len(), 3);
+}
