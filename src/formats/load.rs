@@ -281,7 +281,7 @@ pub fn finish(path: &Path, len: u64, all: bool, decoded: &mut Decoded) {
         if only && trajectory.source.span == ByteSpan::default() {
             trajectory.source.span.len = len;
         }
-        if only && trajectory.instance_id.is_none() {
+        if only && trajectory.instance_id.is_none() && trajectory.parent.is_none() {
             trajectory.instance_id = names::instance_of(path);
         }
         check(trajectory);

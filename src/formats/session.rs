@@ -213,7 +213,8 @@ pub fn instance_in_prompt(steps: &[Step]) -> Option<String> {
 /// Fills in what follows from the steps.
 pub fn complete(trajectory: &mut Trajectory) {
     settle(&mut trajectory.steps);
-    if trajectory.instance_id.is_none() {
+    // A sub-agent's task is none of its own: it must not stand among the attempts at the issue.
+    if trajectory.instance_id.is_none() && trajectory.parent.is_none() {
         trajectory.instance_id = instance_in_prompt(&trajectory.steps);
     }
 }

@@ -65,8 +65,9 @@ fn a_session_is_its_live_branch_with_each_answer_once() {
 
 #[test]
 fn a_sub_agent_has_its_session_as_parent() {
-    let file = load_bytes(Path::new("agent-a1b2c3.jsonl"), AGENT.as_bytes().to_vec());
+    let file = load_bytes(Path::new("acme__ledger-12/agent-a1b2c3.jsonl"), AGENT.as_bytes().to_vec());
     let t = &file.trajectories[0];
+    assert_eq!(t.instance_id, None, "it is no attempt at the issue");
     assert_eq!(roles(t), "UATA");
     assert_eq!(t.session.as_deref(), Some("a1b2c3"));
     assert_eq!(t.parent.as_deref(), Some("5f0c2f4e-0000-4000-8000-000000000001"));
