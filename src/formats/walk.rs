@@ -190,7 +190,12 @@ impl Walker {
     fn file(&mut self, path: &Path, len: u64) {
         match archive::entries(path) {
             None => self.found.push(Found::File(Entry::on_disk(path.to_owned(), len))),
-            Some(Ok(entries)) => self.found.extend(entries.into_iter().map(Found::File)),
+            Some(Ok(listing)) => {
+                self.found.extend(listing.entries.into_iter().map(Found::File));
+                if let Some(remark) = listing.remark {
+                    self.unreadable(path, remark);
+                }
+            }
             Some(Err(reason)) => self.unreadable(path, &reason),
         }
     }
@@ -198,7 +203,7 @@ impl Walker {
     /// A path that leads into an archive.
     fn inside(&mut self, path: &Path) {
         let archive = path.ancestors().skip(1).find(|above| above.is_file());
-        let entries = archive.and_then(archive::entries).and_then(Result::ok).unwrap_or_default();
+        let entries = archive.and_then(archive::entries).and_then(Result::ok).unwrap_or_default().entries;
         let below: Vec<Entry> = entries.into_iter().filter(|e| e.path.starts_with(path)).collect();
         if below.is_empty() {
             return self.unreadable(path, "no such file or folder");

@@ -76,11 +76,20 @@ fn inflate(packed: Vec<u8>, method: u16) -> Result<Vec<u8>, String> {
     }
 }
 
-/// The files of an archive, with paths through it; `None` if the file is no archive.
+/// What an archive holds.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Its files, with paths through it, in order of the paths; of files of one name the last.
+    pub entries: Vec<Entry>,
+    /// Why that is not everything.
+    pub remark: Option<&'static str>,
+}
+
+/// The files of an archive; `None` if the file is no archive.
 ///
 /// # Errors
 /// One line why the archive cannot be read.
-pub fn entries(path: &Path) -> Option<Result<Vec<Entry>, String>> {
+pub fn entries(path: &Path) -> Option<Result<Listing, String>> {
     let mut head = [0; 4];
     let mut file = File::open(path).ok()?;
     let n = file.read(&mut head).ok()?;
@@ -121,42 +130,55 @@ fn below(archive: &Path, name: &str) -> Option<PathBuf> {
     if inside.as_os_str().is_empty() { None } else { Some(archive.join(inside)) }
 }
 
-fn tar_entries(path: &Path, reader: Box<dyn Read>) -> Result<Vec<Entry>, String> {
-    let mut found = Vec::new();
-    let mut archive = tar::Archive::new(reader.take(MAX_TAR));
+fn tar_entries(path: &Path, reader: Box<dyn Read>) -> Result<Listing, String> {
+    let (mut found, mut unpacked, mut remark) = (Vec::new(), 0_u64, None);
+    let mut archive = tar::Archive::new(reader);
     let entries = archive.entries().map_err(|e| format!("broken tar archive: {e}"))?;
     for entry in entries {
-        // A cut archive: the files before the cut are all there.
-        let Ok(mut entry) = entry else { break };
+        // The files before the cut are all there.
+        let Ok(mut entry) = entry else {
+            remark = Some("the archive breaks off: what stands before the cut was read");
+            break;
+        };
         if !entry.header().entry_type().is_file() {
             continue;
         }
         let name = entry.path().map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
         let Some(inside) = below(path, &name) else { continue };
-        let mut bytes = Vec::new();
-        // A file cut in the middle is kept as far as it goes; of one cut before its first byte there is nothing.
-        if entry.read_to_end(&mut bytes).is_err() || (bytes.is_empty() && entry.size() > 0) {
+        unpacked = unpacked.saturating_add(entry.size());
+        if unpacked > MAX_TAR {
+            remark = Some("more than 1 GB is in it, of which only the beginning was read: unpack it first");
             break;
         }
-        found.push(Entry::packed(inside, bytes.len() as u64, Packed::Memory(bytes.into())));
+        let mut bytes = Vec::new();
+        let whole = entry.read_to_end(&mut bytes).is_ok() && bytes.len() as u64 == entry.size();
+        // A file cut in the middle is kept as far as it goes; of one cut before its first byte there is nothing.
+        if whole || !bytes.is_empty() {
+            found.push(Entry::packed(inside, bytes.len() as u64, Packed::Memory(bytes.into())));
+        }
+        if !whole {
+            remark = Some("the archive breaks off: what stands before the cut was read");
+            break;
+        }
     }
-    found.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(found)
+    Ok(Listing { entries: sorted(found), remark })
 }
 
-fn zip_entries(path: &Path, file: File) -> Result<Vec<Entry>, String> {
+fn zip_entries(path: &Path, file: File) -> Result<Listing, String> {
     let listed = central_directory(&file).or_else(|| local_headers(&file));
     let listed = listed.ok_or_else(|| "a zip archive without a single readable file".to_owned())?;
     let archive = Arc::new(Mutex::new(file));
-    let mut found: Vec<Entry> = listed
-        .into_iter()
-        .filter_map(|l| {
-            let packed = Packed::Zip { archive: Arc::clone(&archive), start: l.start, len: l.packed, method: l.method };
-            Some(Entry::packed(below(path, &l.name)?, l.len, packed))
-        })
-        .collect();
+    let found = listed.into_iter().filter_map(|l| {
+        let packed = Packed::Zip { archive: Arc::clone(&archive), start: l.start, len: l.packed, method: l.method };
+        Some(Entry::packed(below(path, &l.name)?, l.len, packed))
+    });
+    Ok(Listing { entries: sorted(found.collect()), remark: None })
+}
+
+/// In order of the paths. An archive that was appended to holds a name twice: the later one counts.
+fn sorted(mut found: Vec<Entry>) -> Vec<Entry> {
+    // Stable: files of one name stay in the order they were written.
     found.sort_by(|a, b| a.path.cmp(&b.path));
-    // A log that was appended to holds a name twice: the later one counts. The sort is stable.
     let mut last: Vec<Entry> = Vec::with_capacity(found.len());
     for entry in found {
         match last.last_mut() {
@@ -164,7 +186,7 @@ fn zip_entries(path: &Path, file: File) -> Result<Vec<Entry>, String> {
             _ => last.push(entry),
         }
     }
-    Ok(last)
+    last
 }
 
 struct Listed {
@@ -185,7 +207,7 @@ fn central_directory(file: &File) -> Option<Vec<Listed>> {
         }
         let Some(start) = entry.data_start() else { continue };
         listed.push(Listed {
-            name: entry.name().map(std::borrow::Cow::into_owned).unwrap_or_default(),
+            name: String::from_utf8_lossy(entry.name_raw()).into_owned(),
             start,
             packed: entry.compressed_size(),
             len: entry.size(),
@@ -211,8 +233,8 @@ fn local_headers(file: &File) -> Option<Vec<Listed>> {
     let mut at = 0_u64;
     loop {
         let mut head = [0_u8; 30];
-        reader.seek(SeekFrom::Start(at)).ok()?;
-        if reader.read_exact(&mut head).is_err() || !head.starts_with(ZIP) {
+        if reader.seek(SeekFrom::Start(at)).is_err() || reader.read_exact(&mut head).is_err() || !head.starts_with(ZIP)
+        {
             break;
         }
         let number = |from: usize, bytes: usize| le(head.get(from..from + bytes).unwrap_or_default());
@@ -224,7 +246,8 @@ fn local_headers(file: &File) -> Option<Vec<Listed>> {
             break;
         }
         if packed == u64::from(u32::MAX) {
-            (len, packed) = zip64(&extra)?;
+            let Some(sizes) = zip64(&extra) else { break };
+            (len, packed) = sizes;
         }
         let start = at + 30 + name.len() as u64 + extra.len() as u64;
         // Written in one go, the sizes stand behind the data.
