@@ -294,3 +294,30 @@ fn l32_a_sample_id_may_hold_anything_and_nothing_is_hidden() {
     assert!(answer.text.starts_with("Thought: x") && answer.text.ends_with("text after the words Final Answer"));
     assert!(t.diagnostics.iter().all(|d| d.code != "inspect.score"));
 }
+
+#[test]
+fn c01_rewards_that_are_none_are_gaps() {
+    let Some(data) = open("C01_scores_null_nan_range.jsonl") else { return };
+    assert_eq!(data.files[0].format, Some("critic-scores"));
+    let said = &data.files[0].diagnostics.last().unwrap().message;
+    assert_eq!(said, "6 rewards, 1 of them missing (null or not a number); the others from -0.544 to 1.7");
+    let Some(data) = open("C01b_scores_nan_token.jsonl") else { return };
+    let said = &data.files[0].diagnostics.last().unwrap().message;
+    assert_eq!(said, "3 rewards, 2 of them missing (null or not a number); the others from 0.5 to 0.5");
+    assert!(data.trajectories.is_empty());
+}
+
+#[test]
+fn d16_edits_without_a_patch_are_remarked() {
+    let Some(data) = open("D16_empty_patch_but_edits.jsonl") else { return };
+    assert_eq!(only(&data).patch.as_deref(), Some(""));
+    let said = only(&data).diagnostics.iter().find(|d| d.code == "patch.empty-but-edits").unwrap();
+    assert!(said.message.starts_with("edited 1 file, patch empty"), "{}", said.message);
+}
+
+#[test]
+fn d10_a_missing_final_newline_is_kept() {
+    let Some(data) = open("D10_preds_no_trailing_newline.json") else { return };
+    let patch = data.predictions[0].patch.as_deref().unwrap();
+    assert!(!patch.ends_with('\n') && trajscope::patch::parse(patch).no_final_newline);
+}

@@ -53,6 +53,7 @@ fn autocoderover() {
     assert_eq!((t.format, t.steps.len()), ("autocoderover", 31 + 8));
     assert_eq!(t.exit_status.as_deref(), Some("raw_patch_but_unmatched"));
     assert_eq!(t.patch.as_deref(), Some(""), "no edit could be applied; the developer's patch is the solution");
+    assert_eq!(run.label.outcome.as_bool(), Some(false));
     assert!(t.usage.cost.is_some_and(|c| (1.3..1.4).contains(&c)));
     assert!(t.task.as_deref().is_some_and(|t| t.contains("sqlmigrate")));
     assert!(corpus.data.predictions.iter().all(|p| p.path.ends_with("predictions_for_swebench.json")));

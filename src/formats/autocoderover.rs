@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::table::{Decoded, Format, Kind, Reader};
 use super::tree::{Claim, Entry, Folder, FolderInput};
 use super::{chat, field, names};
-use crate::trajectory::{Diagnostic, RawPlace, Role, Severity, Source, Step, Trajectory, Usage};
+use crate::trajectory::{Diagnostic, Outcome, RawPlace, Role, Severity, Source, Step, Trajectory, Usage};
 
 /// The rows of the table of formats.
 pub static FORMATS: &[Format] = &[Format {
@@ -141,6 +141,11 @@ impl Run {
         proxies(&files, &mut out);
         self.candidate(input, &files, &mut out);
         calls(&files, &mut out);
+        // The folder says that no patch could be applied: then the task is not resolved. Of the others a report says.
+        let none = out.exit_status.as_deref().is_some_and(|s| STATUSES.get(1..).unwrap_or_default().contains(&s));
+        if none && out.patch.as_deref() == Some("") {
+            out.outcome = Outcome::Unresolved;
+        }
         out
     }
 

@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use super::field;
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
+use crate::trajectory::{Diagnostic, Severity};
 
 /// The rows of the table of formats.
 pub static FORMATS: &[Format] = &[
@@ -55,7 +57,45 @@ pub static FORMATS: &[Format] = &[
         kind: Kind::Companion,
         reader: Reader::File { sniff: sniff_statistics, decode: nothing },
     },
+    Format {
+        id: "critic-scores",
+        name: "Rewards of actions",
+        writer: "critics",
+        recognised: "rows with `trajectory`, `action_index` and `reward`",
+        kind: Kind::Companion,
+        reader: Reader::File { sniff: sniff_scores, decode: decode_scores },
+    },
 ];
+
+/// Rows of an action and its reward, as critics write them.
+fn sniff_scores(sniff: &Sniff<'_>) -> Option<Match> {
+    let action = ["action_index", "action_ix", "action"].iter().any(|k| sniff.has(k));
+    let fits = sniff.is_rows() && sniff.has_all(&["trajectory", "reward"]) && action && !sniff.has("steps");
+    let flat = sniff.rows.iter().all(|r| !r.get("trajectory").is_some_and(Value::is_array));
+    if fits && flat {
+        Match::some(Confidence::Certain, "rows with `trajectory`, `action_index` and `reward`")
+    } else {
+        None
+    }
+}
+
+/// Counts the rewards that are none, which are gaps and never 0, and says which range the others have.
+fn decode_scores(input: &Input<'_>) -> Decoded {
+    let (mut rows, mut gaps, mut least, mut most) = (0, 0, f64::INFINITY, f64::NEG_INFINITY);
+    let mut diagnostics = input.document.rows(|row| {
+        rows += 1;
+        match field::get(row.value, "reward").and_then(field::number) {
+            Some(reward) => (least, most) = (least.min(reward), most.max(reward)),
+            None => gaps += 1,
+        }
+    });
+    let mut text = format!("{rows} rewards, {gaps} of them missing (null or not a number)");
+    if least <= most {
+        text = format!("{text}; the others from {least} to {most}");
+    }
+    diagnostics.push(Diagnostic::new(Severity::Info, "scores.range", text));
+    Decoded { diagnostics, ..Decoded::default() }
+}
 
 fn nothing(_: &Input<'_>) -> Decoded {
     Decoded::default()
@@ -125,6 +165,7 @@ mod tests {
             (r#"{"test_results": [{"status": "PASSED", "name": "t"}]}"#, Some("test-results")),
             (r#"{"FAIL_TO_PASS": [], "PASS_TO_PASS": []}"#, Some("test-results")),
             (r#"{"num_tasks": 3, "avg_cost": 0.1}"#, Some("run-statistics")),
+            (r#"{"trajectory": "t", "action_index": 0, "reward": null}"#, Some("critic-scores")),
         ];
         for (text, format) in cases {
             let file = load_bytes(Path::new("x"), text.as_bytes().to_vec());

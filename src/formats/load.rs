@@ -14,10 +14,8 @@ use super::table::{Decoded, Format, Input, Kind, Reader, formats};
 use super::tasks::TaskCache;
 use super::tree::{Each, Entry, FolderInput};
 use super::walk::{self, FolderUnit, Unit};
-use super::{bytes, names, replay};
-use crate::trajectory::{
-    ByteSpan, Dataset, Diagnostic, FileReport, Prediction, RunReport, Severity, SharedTrajectory, Trajectory,
-};
+use super::{bytes, checks, names, replay};
+use crate::trajectory::{ByteSpan, Dataset, FileReport, Prediction, RunReport, SharedTrajectory, Trajectory};
 
 /// Stack of a reading thread: walking a deeply nested value takes more than the default.
 const STACK: usize = 16 << 20;
@@ -284,7 +282,7 @@ pub fn finish(path: &Path, len: u64, all: bool, decoded: &mut Decoded) {
         if only && trajectory.instance_id.is_none() && trajectory.parent.is_none() {
             trajectory.instance_id = names::instance_of(path);
         }
-        check(trajectory);
+        checks::check(trajectory);
     }
     for prediction in &mut decoded.predictions {
         path.clone_into(&mut prediction.path);
@@ -292,24 +290,5 @@ pub fn finish(path: &Path, len: u64, all: bool, decoded: &mut Decoded) {
     // A folder's decoder knows better which of its files says so.
     for report in decoded.reports.iter_mut().filter(|r| r.path.as_os_str().is_empty()) {
         path.clone_into(&mut report.path);
-    }
-}
-
-/// Remarks that hold for every format.
-fn check(trajectory: &mut Trajectory) {
-    let mut remark = |severity, code, text: &str| trajectory.diagnostics.push(Diagnostic::new(severity, code, text));
-    if let Some(patch) = trajectory.patch.as_deref().filter(|p| !p.trim().is_empty()) {
-        let diff = patch.lines().any(|l| l.starts_with("diff --git ") || l.starts_with("--- ") || l.starts_with("@@ "));
-        if !diff {
-            remark(
-                Severity::Warning,
-                "patch.not-a-diff",
-                "the submission is not a diff (a flag or an error text?): kept as it is",
-            );
-        }
-    }
-    if trajectory.known_actions() == Some(0) {
-        let text = "no assistant step: there is nothing to score";
-        trajectory.diagnostics.push(Diagnostic::new(Severity::Info, "trajectory.no-action", text));
     }
 }

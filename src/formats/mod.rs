@@ -18,6 +18,7 @@ mod branches;
 mod bytes;
 mod cast;
 mod chat;
+mod checks;
 mod claude;
 mod codex;
 mod companions;

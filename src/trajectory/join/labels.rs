@@ -192,6 +192,12 @@ impl Asked<'_> {
         if let [only] = predicted.as_slice() {
             return Ok((vec![*only], Rule::OnlyPredicted));
         }
+        // Of the tries of one run, the one that was handed in carries the label.
+        let labelled = |i: &usize| of(i).is_some_and(|p| p.outcome != Outcome::Unknown);
+        let handed_in: Vec<usize> = predicted.iter().copied().filter(labelled).collect();
+        if let [only] = handed_in.as_slice() {
+            return Ok((vec![*only], Rule::OnlyPredicted));
+        }
         let patch = |i: usize| candidates.get(i).and_then(Candidate::patch);
         let patched: Vec<usize> = same.into_iter().filter(|i| patch(*i).is_some()).collect();
         let first = patched.first().and_then(|i| patch(*i)).unwrap_or_default();
