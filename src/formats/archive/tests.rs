@@ -189,6 +189,18 @@ fn names_never_lead_out_and_are_not_lost() {
 }
 
 #[test]
+fn a_name_that_is_no_utf8_is_not_lost() {
+    let mut bytes = zip(&[stored("Q.json", b"5")], true);
+    for byte in bytes.iter_mut().filter(|b| **b == b'Q') {
+        *byte = 0xFF;
+    }
+    let (_dir, found) = open(&bytes);
+    let found = contents(&found.unwrap());
+    assert_eq!((found.len(), found[0].1.as_str()), (1, "5"));
+    assert!(found[0].0.ends_with(".json"));
+}
+
+#[test]
 fn an_archive_inside_an_archive_is_named() {
     let inner = zip(&[stored("x", b"x")], true);
     let (_dir, found) = open(&zip(&[stored("inner.zip", &inner)], true));

@@ -93,6 +93,8 @@ pub fn join_files(entries: &[&Entry]) -> Decoded {
         let place = Place { file: Some(Arc::from(entry.path.as_path())), ..Place::default() };
         let mut segment = segment::read(&root, &place, &entry.path);
         segment.name_instance(&entry.path);
+        // Several lie in one folder: their files tell them apart.
+        segment.trajectory.attempt = entry.path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         parts.push(Some(Part { path: entry.path.clone(), segment }));
     }
     let next: Vec<Option<usize>> = (0..parts.len()).map(|i| next_of(&parts, i)).collect();

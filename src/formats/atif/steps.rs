@@ -83,12 +83,11 @@ fn spoken(value: &Value, found: &mut Found) -> Step {
         step.tokens = tokens(value);
         let typed: Vec<String> =
             step.calls.iter().map(|c| action::of_call(c).trim_end_matches('\n').to_owned()).collect();
-        step.action = Some(typed.join("\n")).filter(|_| !typed.is_empty()).or_else(|| action::in_text(&step.text));
-        if step.calls.is_empty()
-            && let Some(answer) = terminus::answer(&step.text)
-        {
+        if let Some(answer) = terminus::answer(&step.text).filter(|_| typed.is_empty()) {
             step.action = Some(answer.action);
             step.thought = answer.thought;
+        } else {
+            step.action = Some(typed.join("\n")).filter(|_| !typed.is_empty()).or_else(|| action::in_text(&step.text));
         }
     }
     step

@@ -75,6 +75,8 @@ fn segments_are_one_trajectory_and_what_they_copied_is_shown_once() {
     let names: Vec<(Option<&str>, Option<&str>)> =
         data.trajectories.iter().map(|t| (t.session.as_deref(), t.parent.as_deref())).collect();
     assert_eq!(names, [(Some("child"), Some("s-2")), (Some("s-2"), None), (Some("s-2-sum"), Some("s-2"))]);
+    let attempts: Vec<&str> = data.trajectories.iter().map(|t| t.attempt.as_deref().unwrap()).collect();
+    assert_eq!(attempts, ["child", "trajectory", "trajectory.summarization-1-summary"]);
     let main = &data.trajectories[1];
     let texts: Vec<(&str, bool)> = main.steps.iter().map(|s| (s.text.as_str(), s.is_demo)).collect();
     assert_eq!(texts[0], ("TASK", false));
