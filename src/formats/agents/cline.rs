@@ -150,3 +150,51 @@ fn spent(steps: &mut [Step], screen: &[Value]) {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn tools_are_called_by_tags() {
+        let text = "I look.\n<read_file>\n<path>a.py</path>\n</read_file>";
+        assert_eq!(tagged(text).as_deref(), Some("read_file a.py"));
+        let command =
+            "<execute_command>\n<command>grep -n 'a > b' x</command>\n<requires_approval>false</requires_approval>";
+        assert_eq!(tagged(command).as_deref(), Some("grep -n 'a > b' x"));
+        assert_eq!(tagged("no tool at all <b>"), None);
+        let done = tagged("<attempt_completion>\n<result>Done.</result>\n</attempt_completion>").unwrap();
+        assert!(done.starts_with("attempt_completion"), "{done}");
+    }
+
+    #[test]
+    fn results_come_as_messages_of_a_person() {
+        let step = said("[read_file for 'a.py'] Result:\nx".to_owned());
+        assert_eq!((step.role, step.tool_name.as_deref()), (Role::Tool, Some("read_file")));
+        assert_eq!(said("[ERROR] You did not use a tool".to_owned()).role, Role::User);
+        assert_eq!(said("go on".to_owned()).role, Role::User);
+    }
+
+    #[test]
+    fn costs_go_to_their_answer_or_to_the_whole() {
+        let request = |cost: f64| {
+            let text = json!({"tokensIn": 1, "tokensOut": 2, "cost": cost}).to_string();
+            json!({"type": "say", "say": "api_req_started", "text": text})
+        };
+        let answers =
+            || vec![Step::new(Role::Assistant, "a"), Step::new(Role::Tool, "r"), Step::new(Role::Assistant, "b")];
+        let mut steps = answers();
+        spent(&mut steps, &[request(0.5), json!({"say": "text"}), request(0.25)]);
+        assert_eq!((steps[0].cost, steps[2].cost), (Some(0.5), Some(0.25)));
+        assert_eq!(steps[2].tokens, Some(Tokens { input: 1, cached: None, output: 2 }));
+        // One request had no answer: only the sum is known.
+        let mut steps = answers();
+        spent(&mut steps, &[request(0.5), request(0.5), request(0.25)]);
+        assert_eq!((steps[0].cost, steps[2].cost, steps[0].tokens), (Some(1.25), None, None));
+        let mut none = answers();
+        spent(&mut none, &[]);
+        assert_eq!(none[0].cost, None);
+    }
+}

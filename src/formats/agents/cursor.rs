@@ -188,3 +188,45 @@ fn arguments(text: &str) -> String {
     }
     Value::Object(members).to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_lines_of_name_and_value() {
+        assert_eq!(arguments("  path: a.py\n  limit: 5"), r#"{"path":"a.py","limit":"5"}"#);
+        assert_eq!(arguments("  command: a\n    b c"), "{\"command\":\"a\\n    b c\"}");
+        assert_eq!(arguments("just text"), "just text");
+        assert_eq!(arguments(""), "{}");
+    }
+
+    #[test]
+    fn a_prompt_stands_between_tags_unless_more_is_around_it() {
+        assert_eq!(asked("<user_query>\nSum.\n</user_query>"), "Sum.");
+        assert_eq!(asked("plain"), "plain");
+        let around = "<context>x</context><user_query>Sum.</user_query>";
+        assert_eq!(asked(around), around);
+    }
+
+    #[test]
+    fn blocks_of_text_become_answers_and_results() {
+        let mut reader = Text::default();
+        let text = "user:\nhi\nassistant:\n[Tool call] A\n  x: 1\n[Tool call] B\n[Tool result] A\nr1\n[Tool result] B\nr2\nlater\n\
+                    assistant:\nassistant:\nend\n";
+        for line in text.lines() {
+            reader.line(line, ByteSpan::default());
+        }
+        reader.close();
+        let steps: Vec<(Role, &str, usize)> =
+            reader.steps.iter().map(|s| (s.role, s.text.as_str(), s.calls.len())).collect();
+        let right = [
+            (Role::User, "hi", 0),
+            (Role::Assistant, "", 2),
+            (Role::Tool, "r1", 0),
+            (Role::Tool, "r2\nlater", 0),
+            (Role::Assistant, "end", 0),
+        ];
+        assert_eq!(steps, right);
+    }
+}

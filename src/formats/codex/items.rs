@@ -139,3 +139,100 @@ pub fn exec_call(id: &str, kind: &str, item: &Value) -> ToolCall {
     };
     ToolCall { id: id.to_owned(), name, arguments: field::json_text(&arguments) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(item: &Value) -> Step {
+        let Item::Part(step) = read(item) else { unreachable!("{item}") };
+        step
+    }
+
+    fn other(item: &Value) -> Step {
+        let Item::Other(step) = read(item) else { unreachable!("{item}") };
+        step
+    }
+
+    fn said(role: &str, text: &str) -> Value {
+        json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]})
+    }
+
+    #[test]
+    fn roles_and_surroundings() {
+        assert_eq!(other(&said("user", "go")).role, Role::User);
+        assert_eq!(other(&said("developer", "rules")).role, Role::System);
+        for text in
+            ["<environment_context>\n<cwd>/w</cwd>", "# AGENTS.md instructions for /w", "<user_instructions>\nx"]
+        {
+            assert_eq!(other(&said("user", text)).role, Role::Meta, "{text}");
+        }
+        assert_eq!(part(&said("assistant", "done")).text, "done");
+        let bare =
+            json!({"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,AAAA"}]});
+        assert_eq!(other(&bare).text, "[image]");
+    }
+
+    #[test]
+    fn results_in_all_their_forms() {
+        let result = |output: Value| other(&json!({"type": "function_call_output", "call_id": "c", "output": output}));
+        let of = |step: &Step| (step.text.clone(), step.exit_code, step.is_error);
+        let older = json!({"output": "a", "metadata": {"exit_code": 2}}).to_string();
+        assert_eq!(of(&result(json!(older))), ("a".to_owned(), Some(2), Some(true)));
+        assert_eq!(of(&result(json!("Exit code: 0\nOutput:\nx"))).1, Some(0));
+        assert_eq!(of(&result(json!("plain"))), ("plain".to_owned(), None, None));
+        assert_eq!(of(&result(json!("{\"a\": 1}"))), ("{\"a\": 1}".to_owned(), None, None), "JSON of the tool itself");
+        let items = json!([{"type": "input_text", "text": "a"}, {"type": "input_image", "image_url": "data:"}]);
+        assert_eq!(of(&result(items)).0, "a\n[image]");
+        let failed = json!({"content": "no", "success": false});
+        assert_eq!(of(&result(failed)), ("no".to_owned(), None, Some(true)));
+        assert_eq!(result(Value::Null).text, "");
+        assert_eq!(result(json!("x")).id.as_deref(), Some("result c"));
+    }
+
+    #[test]
+    fn calls_in_all_their_forms() {
+        let name = |item: Value| {
+            let step = part(&item);
+            (step.calls[0].name.clone(), step.action.unwrap())
+        };
+        let shell =
+            json!({"type": "local_shell_call", "call_id": "c", "action": {"type": "exec", "command": ["ls", "-a"]}});
+        assert_eq!(name(shell), ("local_shell".to_owned(), "ls -a".to_owned()));
+        let search = json!({"type": "web_search_call", "id": "w", "action": {"type": "search", "query": "sum"}});
+        let (named, action) = name(search);
+        assert!(named == "web_search" && action.contains("sum"), "{action}");
+        let object = json!({"type": "function_call", "name": "apply_patch", "call_id": "c",
+            "arguments": {"patch": "*** Begin Patch\n*** Delete File: a\n*** End Patch"}});
+        assert!(name(object).1.starts_with("apply_patch *** Begin Patch"));
+        let custom =
+            json!({"type": "custom_tool_call", "name": "apply_patch", "call_id": "c", "input": "*** Begin Patch\n"});
+        assert_eq!(part(&custom).calls[0].arguments, r#"{"input":"*** Begin Patch\n"}"#);
+        let nothing = json!({"type": "function_call", "name": "wait", "call_id": "c"});
+        assert_eq!((part(&nothing).calls[0].arguments.as_str(), name(nothing).1.as_str()), ("", "wait"));
+    }
+
+    #[test]
+    fn reasoning_may_be_sealed() {
+        let sealed = json!({"type": "reasoning", "summary": [], "content": null, "encrypted_content": "gAAA"});
+        assert_eq!(part(&sealed).reasoning, None);
+        let open = json!({"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]});
+        assert_eq!(part(&open).reasoning.as_deref(), Some("hm"));
+        assert!(matches!(read(&json!({"type": "ghost_snapshot"})), Item::Bookkeeping));
+        assert!(matches!(read(&json!({"type": "new"})), Item::Unknown));
+        assert!(matches!(read(&json!(3)), Item::Unknown));
+    }
+
+    #[test]
+    fn items_of_the_stream_stand_for_calls() {
+        let call = |kind: &str, item: Value| {
+            let call = exec_call("i", kind, &item);
+            (call.name.clone(), shown(&call))
+        };
+        assert_eq!(call("command_execution", json!({"command": "ls"})), ("shell".to_owned(), "ls".to_owned()));
+        assert_eq!(call("web_search", json!({"query": "q"})).0, "web_search");
+        assert_eq!(call("mcp_tool_call", json!({"server": "s", "tool": "t"})).0, "s.t");
+        assert_eq!(call("mcp_tool_call", json!({})).0, "mcp");
+        assert_eq!(call("other", json!({"x": 1})).0, "other");
+    }
+}

@@ -263,3 +263,71 @@ fn invocation(part: &Value) -> (ToolCall, Option<Step>) {
     });
     (call, result)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn changed(mut root: Value, record: &Value) -> Option<Value> {
+        change(&mut root, record).then_some(root)
+    }
+
+    #[test]
+    fn changes_set_append_cut_and_delete() {
+        let root = || json!({"a": {"b": 1}, "l": [1, 2, 3]});
+        let right = |record: Value, right: Value| assert_eq!(changed(root(), &record), Some(right), "{record}");
+        right(json!({"kind": 1, "k": ["a", "b"], "v": 2}), json!({"a": {"b": 2}, "l": [1, 2, 3]}));
+        right(json!({"kind": 1, "k": ["a", "new"], "v": null}), json!({"a": {"b": 1, "new": null}, "l": [1, 2, 3]}));
+        right(json!({"kind": 1, "k": ["l", 3], "v": 4}), json!({"a": {"b": 1}, "l": [1, 2, 3, 4]}));
+        right(json!({"kind": 2, "k": ["l"], "v": [9]}), json!({"a": {"b": 1}, "l": [1, 2, 3, 9]}));
+        right(json!({"kind": 2, "k": ["l"], "i": 1, "v": [9]}), json!({"a": {"b": 1}, "l": [1, 9]}));
+        right(json!({"kind": 2, "k": ["m"], "v": [9]}), json!({"a": {"b": 1}, "l": [1, 2, 3], "m": [9]}));
+        right(json!({"kind": 3, "k": ["a"]}), json!({"l": [1, 2, 3]}));
+        right(json!({"kind": 3, "k": ["l", 0]}), json!({"a": {"b": 1}, "l": [2, 3]}));
+    }
+
+    #[test]
+    fn changes_that_do_not_fit_are_refused() {
+        let root = || json!({"a": {"b": 1}, "l": [1]});
+        for record in [
+            json!({"kind": 1, "k": [], "v": 1}),
+            json!({"kind": 1, "k": ["a", "b", "c"], "v": 1}),
+            json!({"kind": 1, "k": ["l", 5], "v": 1}),
+            json!({"kind": 1, "k": ["l", "x"], "v": 1}),
+            json!({"kind": 2, "k": ["a"], "v": [1]}),
+            json!({"kind": 2, "k": ["l"], "v": 1}),
+            json!({"kind": 3, "k": ["gone"]}),
+            json!({"kind": 3, "k": ["l", 1]}),
+            json!({"kind": 9, "k": ["a"], "v": 1}),
+            json!({"k": ["a"], "v": 1}),
+        ] {
+            assert_eq!(changed(root(), &record), None, "{record}");
+        }
+    }
+
+    #[test]
+    fn a_tree_of_elements_is_printed_in_order() {
+        let node =
+            json!({"node": {"children": [{"text": "a"}, {"children": [{"text": "b"}, {"text": "c"}]}, {"text": "d"}]}});
+        assert_eq!(printed(&node), "abcd");
+        let mut deep = json!({"text": "x"});
+        for _level in 0..200 {
+            deep = json!({"children": [deep]});
+        }
+        assert_eq!(printed(&deep), "x");
+    }
+
+    #[test]
+    fn tools_are_shown_by_their_command_or_what_was_said() {
+        let (call, result) = invocation(&json!({"toolId": "run", "toolCallId": "c", "invocationMessage": "Running",
+            "toolSpecificData": {"command": "ls"}, "pastTenseMessage": {"value": "Ran"}, "resultDetails": [{"value": "a.py"}]}));
+        assert_eq!((call.name.as_str(), call.arguments.as_str()), ("run", r#"{"command":"ls"}"#));
+        assert_eq!(result.unwrap().text, "a.py");
+        let (call, result) = invocation(&json!({"toolId": "read", "invocationMessage": {"value": "Reading a.py"}}));
+        assert_eq!((call.arguments.as_str(), result.is_none()), ("Reading a.py", true));
+        let output = json!({"toolId": "mcp", "pastTenseMessage": "Ran", "resultDetails": {"input": "{}", "output": [{"value": "out"}]}});
+        assert_eq!(invocation(&output).1.unwrap().text, "out");
+    }
+}
