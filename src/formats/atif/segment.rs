@@ -144,6 +144,7 @@ impl Segment {
                 // Inside one file `trajectory_id` is what sub-agents are told apart by; the session may be shared.
                 sub.session = field::text(value, "trajectory_id").or_else(|| sub.session.take());
                 sub.parent = Some(session.clone());
+                sub.instance_id = None;
             }
             self.embedded.append(&mut found);
         }
@@ -207,6 +208,10 @@ impl Segment {
     /// The trajectory with its totals, and the sub-agents it holds behind it.
     pub fn finished(mut self) -> Vec<Trajectory> {
         self.trajectory.usage = self.totals();
+        // A sub-agent's task is none of its own: it does not stand among the attempts at the instance.
+        if self.trajectory.parent.is_some() {
+            self.trajectory.instance_id = None;
+        }
         let mut all = vec![self.trajectory];
         all.append(&mut self.embedded);
         all

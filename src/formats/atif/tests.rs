@@ -64,7 +64,7 @@ fn an_embedded_sub_agent_is_a_trajectory_with_its_parent() {
     let data = sample("atif");
     let sub = &data.trajectories[1];
     assert_eq!((sub.session.as_deref(), sub.parent.as_deref()), (Some("sub-1"), Some("s-1")));
-    assert_eq!((sub.n_actions(), sub.source.record), (1, 1));
+    assert_eq!((sub.n_actions(), sub.source.record, sub.instance_id.as_deref()), (1, 1, None));
     assert_eq!(sub.steps[1].raw.pointer.as_ref(), "/subagent_trajectories/0/steps/1");
     assert_eq!((sub.usage.tokens_in, sub.usage.cost), (Some(7), None));
 }

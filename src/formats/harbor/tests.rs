@@ -91,6 +91,19 @@ fn a_log_in_a_folder_of_its_own_is_read_together() {
 }
 
 #[test]
+fn sub_agents_of_a_trial_are_no_attempts() {
+    let step = json!({"source": "agent", "message": "x"});
+    let sub = json!({"trajectory_id": "sub", "steps": [step]});
+    let root = json!({"schema_version": "ATIF-v1.7", "session_id": "s", "steps": [step, step], "subagent_trajectories": [sub]});
+    let files =
+        [("result.json", result("a__AAAAAAA", &json!({"reward": 1}))), ("agent/trajectory.json", root.to_string())];
+    let (_dir, data) = job(&[("a__AAAAAAA", &files)]);
+    let seen: Vec<_> =
+        data.trajectories.iter().map(|t| (t.instance_id.as_deref(), t.parent.as_deref(), t.outcome)).collect();
+    assert_eq!(seen, [(Some("a"), None, Outcome::Resolved), (None, Some("s"), Outcome::Unknown)]);
+}
+
+#[test]
 fn sessions_of_one_trial_are_one_attempt() {
     let chat = |n: usize| {
         let answer = json!({"role": "assistant", "content": "x"}).to_string();

@@ -53,8 +53,9 @@ pub fn decode(input: &FolderInput<'_>) -> Decoded {
     for (record, trajectory) in decoded.trajectories.iter_mut().enumerate() {
         trajectory.format = input.format;
         trajectory.source.record = record;
+        // A sub-agent's task is none of its own: it does not stand among the attempts at the task.
         if trajectory.parent.is_some() {
-            trajectory.instance_id.clone_from(&verdict.task);
+            trajectory.instance_id = None;
         }
     }
     decoded
