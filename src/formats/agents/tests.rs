@@ -192,3 +192,126 @@ fn a_database_is_named_with_what_to_do() {
     assert_eq!(file.report.format, None);
     assert!(file.report.reason.starts_with("a SQLite database") && file.report.reason.contains("opencode export"));
 }
+
+#[test]
+fn a_circle_of_parents_ends() {
+    let node = |parent: &str| json!({"parent": parent, "message": {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["x"]}}});
+    let root = json!({"mapping": {"a": node("b"), "b": node("a")}, "current_node": "a"});
+    let file = bytes("conversations.json", &root.to_string());
+    assert_eq!((file.trajectories.len(), roles(&file.trajectories[0]).as_str()), (1, "UU"));
+    let gone = json!({"mapping": {"a": node("nowhere")}, "current_node": "missing"});
+    assert_eq!(bytes("c.json", &gone.to_string()).trajectories[0].steps.len(), 0);
+}
+
+#[test]
+fn messages_of_chatgpt_that_say_nothing_are_left_out() {
+    let node = |parent: &str, role: &str, content: serde_json::Value| json!({"parent": parent, "message": {"author": {"role": role}, "content": content}});
+    let root = json!({"current_node": "d", "mapping": {
+        "a": node("", "system", json!({"content_type": "text", "parts": [""]})),
+        "b": node("a", "user", json!({"content_type": "text", "parts": ["go", {"content_type": "image_asset_pointer", "text": "[picture]"}]})),
+        "c": node("b", "assistant", json!({"content_type": "thoughts", "thoughts": [{"content": "hm"}, {"content": "so"}]})),
+        "d": node("c", "assistant", json!({"content_type": "code", "text": "1+1"}))}});
+    let file = bytes("c.json", &root.to_string());
+    let t = &file.trajectories[0];
+    assert_eq!((roles(t).as_str(), t.steps[0].text.as_str()), ("UAA", "go\n[picture]"));
+    assert_eq!((t.steps[1].reasoning.as_deref(), t.steps[2].text.as_str()), (Some("hm\nso"), "1+1"));
+}
+
+#[test]
+fn pieces_without_a_beginning_are_kept_where_they_can_be() {
+    let lines = [
+        json!({"timestamp": 1, "message": {"type": "ToolCallPart", "payload": {"arguments_part": "lost"}}}),
+        json!({"timestamp": 2, "message": {"type": "ToolResult", "payload": {"tool_call_id": "x", "return_value": {"is_error": false, "output": [{"type": "text", "text": "r"}]}}}}),
+        json!({"timestamp": 3, "message": {"type": "StatusUpdate", "payload": {"context_usage": 0.5}}}),
+        json!({"timestamp": 4, "message": {"type": "ContentPart", "payload": {"type": "text", "text": "a"}}}),
+        json!({"timestamp": 5, "message": {"type": "StepBegin", "payload": {"n": 2}}}),
+        json!({"timestamp": 6, "message": {"type": "ContentPart", "payload": {"type": "text", "text": "b"}}}),
+    ];
+    let file = bytes("wire.jsonl", &lines.map(|l| l.to_string()).join("\n"));
+    let t = &file.trajectories[0];
+    assert_eq!((t.format, roles(t).as_str()), ("kimi", "TAA"), "a new step of the loop is a new answer");
+    assert_eq!((t.steps[0].text.as_str(), t.steps[1].timestamp.as_deref()), ("r", Some("4")));
+    assert_eq!(t.usage, crate::trajectory::Usage::default(), "no count is no count");
+}
+
+#[test]
+fn results_of_goose_may_be_wrapped_once_more() {
+    let message = |result: serde_json::Value| json!({"role": "user", "created": 1, "content": [{"type": "toolResponse", "id": "t", "toolResult": result}]});
+    let of = |result: serde_json::Value| {
+        let file = bytes("s.jsonl", &message(result).to_string());
+        let step = file.trajectories[0].steps[0].clone();
+        (step.text, step.is_error)
+    };
+    let content = json!({"status": "success", "value": {"content": [{"type": "text", "text": "x"}], "isError": true}});
+    assert_eq!(of(content), ("x".to_owned(), Some(true)));
+    let fine = json!({"status": "success", "value": {"content": [{"type": "text", "text": "x"}], "isError": false}});
+    assert_eq!(of(fine), ("x".to_owned(), Some(false)));
+    assert_eq!(of(json!({"status": "error", "error": "gone"})), ("gone".to_owned(), Some(true)));
+    assert_eq!(of(json!({})).1, None);
+}
+
+#[test]
+fn results_of_amp_in_all_their_forms() {
+    let of = |run: serde_json::Value| {
+        let thread = json!({"v": 1, "id": "T-1", "created": 1, "messages": [
+            {"role": "user", "content": [{"type": "tool_result", "toolUseID": "t", "run": run}]}]});
+        let file = bytes("t.json", &thread.to_string());
+        let step = file.trajectories[0].steps[0].clone();
+        (step.text, step.is_error)
+    };
+    assert_eq!(of(json!({"status": "done", "result": "x"})), ("x".to_owned(), Some(false)));
+    assert_eq!(of(json!({"status": "done", "result": [{"type": "text", "text": "y"}]})), ("y".to_owned(), Some(false)));
+    assert_eq!(of(json!({"status": "error", "error": {"message": "no"}})), ("no".to_owned(), Some(true)));
+    assert_eq!(of(json!({"status": "cancelled"})), ("cancelled".to_owned(), Some(true)));
+    assert_eq!(of(json!({"status": "done", "result": {"a": 1}})), ("{\"a\":1}".to_owned(), Some(false)));
+}
+
+/// A folder of files made for one test.
+fn folder(files: &[(&str, String)]) -> (tempfile::TempDir, Dataset) {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let data = load(&[dir.path().to_path_buf()], &|_| {});
+    (dir, data)
+}
+
+#[test]
+fn folders_with_broken_members_still_open() {
+    let history = "{\"type\":\"user\",\"content\":\"go\",\"prompt_index\":0}\n{\"type\":\"assistant\",\"content\":\"x\"}\n{\"type\":\"assist";
+    let (_dir, data) =
+        folder(&[("s/chat_history.jsonl", history.to_owned()), ("s/summary.json", "{broken".to_owned())]);
+    let t = only(&data, "grok-build");
+    assert_eq!((roles(&t).as_str(), &t.session), ("UA", &None));
+    assert!(remarks(&data).iter().any(|r| r.contains("incomplete")), "{:?}", remarks(&data));
+
+    let (_dir, data) =
+        folder(&[("t/api_conversation_history.json", "[{\"role\":\"assistant\",\"content\":\"x\"}".to_owned())]);
+    assert_eq!(only(&data, "cline").n_actions(), 1);
+
+    let (_dir, data) = folder(&[
+        ("v/messages.jsonl", "{\"role\":\"user\",\"content\":\"a\"}\n".to_owned()),
+        ("v/meta.json", "[]".to_owned()),
+    ]);
+    assert!(data.trajectories.iter().all(|t| t.format != "vibe"), "a meta.json of something else");
+
+    let (_dir, data) = folder(&[("p/lm-messages.jsonl", String::new())]);
+    assert_eq!((data.trajectories.len(), data.files[0].format), (1, Some("posit-assistant")));
+}
+
+#[test]
+fn two_tasks_of_cline_are_two_runs() {
+    let one =
+        |text: &str| json!([{"role": "user", "content": text}, {"role": "assistant", "content": "done"}]).to_string();
+    let (_dir, data) = folder(&[
+        ("tasks/1/api_conversation_history.json", one("a")),
+        ("tasks/1/ui_messages.json", "[]".to_owned()),
+        ("tasks/2/api_conversation_history.json", one("b")),
+    ]);
+    let texts: Vec<&str> = data.trajectories.iter().map(|t| t.steps[0].text.as_str()).collect();
+    assert_eq!(texts, ["a", "b"]);
+    let sessions: Vec<Option<&str>> = data.trajectories.iter().map(|t| t.session.as_deref()).collect();
+    assert_eq!(sessions, [Some("1"), Some("2")]);
+}

@@ -134,3 +134,45 @@ fn calls_are_shown_by_what_they_do() {
     assert_eq!(shown("exec_command", r#"{"cmd":"ls"}"#), "ls");
     assert!(items::is_context("  <environment_context>") && !items::is_context("please"));
 }
+
+#[test]
+fn a_count_belongs_to_the_answer_it_came_with() {
+    let count = |input: u64, last: u64| {
+        json!({"timestamp": "t", "type": "event_msg", "payload": {"type": "token_count", "info": {
+            "total_token_usage": {"input_tokens": input, "output_tokens": 1}, "last_token_usage": {"input_tokens": last, "output_tokens": 1}}}})
+    };
+    let call = |id: &str| json!({"timestamp": "t", "type": "response_item", "payload": {"type": "function_call", "name": "shell", "arguments": "{}", "call_id": id}});
+    let output = |id: &str| json!({"timestamp": "t", "type": "response_item", "payload": {"type": "function_call_output", "call_id": id, "output": "x"}});
+    let meta = json!({"timestamp": "t", "type": "session_meta", "payload": {"id": "s"}});
+    let tokens = |records: &[Value]| {
+        let file = lines(records);
+        let steps = file.trajectories[0].steps.clone();
+        steps.iter().filter_map(|s| s.tokens.map(|t| t.input)).collect::<Vec<_>>()
+    };
+    let before = [meta.clone(), count(5, 5), call("a"), output("a"), count(5, 5), count(12, 7), call("b"), output("b")];
+    assert_eq!(tokens(&before), [5, 7]);
+    let behind = [meta.clone(), call("a"), count(5, 5), output("a"), call("b"), count(12, 7), output("b")];
+    assert_eq!(tokens(&behind), [5, 7]);
+    let huge = json!({"timestamp": "t", "type": "event_msg", "payload": {"type": "token_count", "info": {"total_token_usage": {"input_tokens": u64::MAX}}}});
+    let file = lines(&[meta, call("a"), huge]);
+    assert_eq!(file.trajectories[0].usage.tokens_in, Some(u64::MAX));
+}
+
+#[test]
+fn a_fork_tells_where_it_came_from_and_is_no_sub_agent() {
+    let meta = |id: &str| json!({"timestamp": "t", "type": "session_meta", "payload": {"id": id, "forked_from_id": "old", "originator": "TraeX"}});
+    let file = lines(&[meta("new"), meta("old")]);
+    let t = &file.trajectories[0];
+    assert_eq!((t.session.as_deref(), t.parent.as_deref()), (Some("new"), None));
+    assert_eq!((t.steps[0].text.as_str(), t.agent.as_deref()), ("forked from session: old", Some("TraeX")));
+}
+
+#[test]
+fn rolling_back_more_turns_than_there_are_takes_nothing() {
+    let user = json!({"timestamp": "t", "type": "response_item", "payload": {"role": "user", "content": "go"}});
+    let back = |n: u64| json!({"timestamp": "t", "type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": n}});
+    for (n, left) in [(0, "UM"), (1, "M"), (9, "UM")] {
+        let file = lines(&[user.clone(), back(n)]);
+        assert_eq!(roles(&file.trajectories[0]), left, "{n}");
+    }
+}

@@ -65,3 +65,39 @@ fn a_chat_session_is_one_object_too() {
     let empty: Value = json!({"version": 3, "sessionId": "s", "requests": []});
     assert_eq!(load(&empty.to_string()).trajectories[0].steps.len(), 0);
 }
+
+fn event(kind: &str, data: &Value) -> String {
+    json!({"type": kind, "data": data, "id": "e", "timestamp": "t", "parentId": null}).to_string()
+}
+
+#[test]
+fn a_session_that_goes_on_keeps_its_id_and_its_latest_model() {
+    let lines = [
+        event("session.start", &json!({"sessionId": "a", "selectedModel": "m1"})),
+        event("assistant.message", &json!({"content": "x"})),
+        event("session.resume", &json!({"resumeTime": "t"})),
+        event("session.model_change", &json!({"newModel": "m2"})),
+        event(
+            "tool.execution_complete",
+            &json!({"toolCallId": "nobody", "success": true, "result": {"content": [{"type": "text", "text": "r"}]}}),
+        ),
+        event("abort", &json!({"reason": "user"})),
+    ];
+    let file = load(&lines.join("\n"));
+    let t = &file.trajectories[0];
+    assert_eq!((t.session.as_deref(), t.model.as_deref()), (Some("a"), Some("m2")));
+    assert_eq!((roles(t).as_str(), t.steps[2].text.as_str(), t.steps[2].tool_name.as_deref()), ("AMTM", "r", None));
+    assert_eq!(t.usage, crate::trajectory::Usage::default(), "no shutdown, no totals");
+}
+
+#[test]
+fn several_models_are_summed() {
+    let usage = |input: u64| json!({"usage": {"inputTokens": input, "outputTokens": 1}, "requests": {"count": 2}});
+    let lines = [
+        event("assistant.message", &json!({"content": "x"})),
+        event("session.shutdown", &json!({"shutdownType": "error", "modelMetrics": {"a": usage(3), "b": usage(4)}})),
+    ];
+    let t = load(&lines.join("\n")).trajectories[0].clone();
+    assert_eq!((t.usage.tokens_in, t.usage.tokens_cached, t.usage.api_calls), (Some(7), None, Some(4)));
+    assert_eq!((t.model.as_deref(), t.exit_status.as_deref()), (Some("a"), Some("error")));
+}

@@ -77,3 +77,37 @@ fn qwen_code_keeps_messages_of_the_api_in_a_tree() {
     assert_eq!((t.agent.as_deref(), t.model.as_deref()), (Some("Qwen Code 0.9.0"), Some("qwen-demo")));
     assert!(file.report.diagnostics.iter().any(|d| d.code == "qwen.abandoned"));
 }
+
+#[test]
+fn a_whole_list_may_be_set_anew() {
+    let lines = [
+        json!({"sessionId": "s", "projectHash": "h"}),
+        json!({"id": "a", "type": "user", "content": "go"}),
+        json!({"$set": {"messages": [{"id": "a", "type": "user", "content": "go on"}, {"id": "b", "type": "gemini", "content": "x"}]}}),
+    ];
+    let file = load("s.jsonl", &lines.map(|l| l.to_string()).join("\n"));
+    let t = &file.trajectories[0];
+    let texts: Vec<&str> = t.steps.iter().map(|s| s.text.as_str()).collect();
+    assert_eq!(texts, ["go on", "x"]);
+    assert!(t.steps[1].raw.span.len > 0);
+}
+
+#[test]
+fn results_are_shown_from_wherever_they_stand() {
+    let of = |call: Value| returned(&call).map(|step| (step.text, step.is_error));
+    let display = json!({"status": "success", "resultDisplay": "seen"});
+    assert_eq!(of(display), Some(("seen".to_owned(), Some(false))));
+    assert_eq!(of(json!({"status": "success", "result": []})), None, "nothing came back");
+    assert_eq!(of(json!({"status": "error"})), Some(("error".to_owned(), Some(true))));
+    let odd = json!({"result": [{"functionResponse": {"response": {"rows": 3}}}]});
+    assert_eq!(of(odd), Some(("{\"rows\":3}".to_owned(), None)));
+    let both = json!({"status": "success", "result": [{"functionResponse": {"response": {"output": "a"}}},
+        {"functionResponse": {"response": {"output": "b"}}}]});
+    assert_eq!(of(both), Some(("a\nb".to_owned(), Some(false))));
+}
+
+#[test]
+fn prompts_alone_are_a_companion() {
+    let file = load("logs.json", r#"[{"sessionId":"s","messageId":0,"type":"user","message":"hi","timestamp":"t"}]"#);
+    assert_eq!((file.report.format, file.trajectories.len()), (Some("gemini-logs"), 0));
+}

@@ -54,3 +54,51 @@ fn an_export_holds_the_same() {
     check(&file.trajectories[0]);
     assert_eq!(&*file.trajectories[0].steps[2].raw.pointer, "/messages/1");
 }
+
+fn folder(files: &[(&str, serde_json::Value)]) -> (tempfile::TempDir, crate::trajectory::Dataset) {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, value) in files {
+        let path = dir.path().join("storage").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, value.to_string()).unwrap();
+    }
+    let data = load(&[dir.path().to_path_buf()], &|_| {});
+    (dir, data)
+}
+
+#[test]
+fn messages_without_their_session_are_shown_all_the_same() {
+    let (_dir, data) = folder(&[
+        ("message/ses_x/msg_2.json", serde_json::json!({"id": "msg_2", "role": "assistant", "time": {"created": 5}})),
+        ("message/ses_x/msg_1.json", serde_json::json!({"id": "msg_1", "role": "user", "time": {"created": 9}})),
+        ("message/ses_x/msg_3.json", serde_json::json!("broken")),
+        ("part/msg_2/prt_1.json", serde_json::json!({"id": "prt_1", "type": "text", "text": "first by its time"})),
+        ("part/msg_1/prt_1.json", serde_json::json!({"id": "prt_1", "type": "text", "text": "then this"})),
+    ]);
+    let t = &data.trajectories[0];
+    assert_eq!(t.session.as_deref(), Some("ses_x"));
+    let texts: Vec<&str> = t.steps.iter().map(|s| s.text.as_str()).collect();
+    assert!(texts.ends_with(&["first by its time", "then this"]), "{texts:?}");
+}
+
+#[test]
+fn a_folder_of_other_messages_is_left_alone() {
+    let (_dir, data) = folder(&[("message/a/note.json", serde_json::json!({"role": "user", "content": "x"}))]);
+    assert!(data.files.iter().all(|f| f.format != Some("opencode")));
+}
+
+#[test]
+fn a_call_that_failed_or_still_runs_is_told_from_one_that_ended() {
+    let state = |state: serde_json::Value| {
+        let part = serde_json::json!({"type": "tool", "tool": "bash", "callID": "c", "state": state});
+        tool(&part).1.map(|step| (step.text, step.is_error, step.exit_code))
+    };
+    let done = serde_json::json!({"status": "completed", "output": "x", "metadata": {"exit": 0}});
+    assert_eq!(state(done), Some(("x".to_owned(), Some(false), Some(0))));
+    let failed = serde_json::json!({"status": "error", "error": "no", "output": "ignored"});
+    assert_eq!(state(failed), Some(("no".to_owned(), Some(true), None)));
+    assert_eq!(state(serde_json::json!({"status": "running"})), None);
+    assert_eq!(state(serde_json::json!(null)), None);
+    let none = serde_json::json!({"input": 0, "output": 0, "cache": {"read": 0, "write": 0}});
+    assert_eq!(tokens(&none), None, "nobody counted");
+}
