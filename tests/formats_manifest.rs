@@ -183,7 +183,7 @@ fn openhands_v0() {
         ("zeno/test_output.jsonl", Some("openhands-0"), 2),
         ("zeno/test.swebench_eval.jsonl", Some("report-run"), 0),
         ("zeno/test_output.swebench_eval.jsonl", Some("report-run"), 0),
-        ("eval/multi_swe_bench_examples/config.json", None, 0),
+        ("eval/multi_swe_bench_examples/config.json", Some("multi-swe-bench-config"), 0),
     ];
     for (file, format, n) in expected {
         let path = folder.root.join("openhands-v0").join(file);

@@ -112,6 +112,14 @@ fn the_same_attempt_in_two_files_is_counted_once() {
     assert_eq!(data.trajectories.len(), 3, "{:?}", data.files.iter().map(|f| &f.reason).collect::<Vec<_>>());
     let issues = join(&data);
     assert_eq!((issues.len(), issues[0].attempts.len()), (1, 2));
+    // Two attempts that failed before their first step look alike.
+    for n in [1, 2] {
+        let died = json!({"instance_id": "o__r-1", "attempt": n, "history": [], "test_result": {}, "metrics": null, "error": "died"});
+        std::fs::write(folder.path().join(format!("output.critic_attempt_{n}.jsonl")), died.to_string()).unwrap();
+    }
+    std::fs::remove_file(folder.path().join("output.jsonl")).unwrap();
+    let issues = join(&load(&[folder.path().to_path_buf()], &|_| {}));
+    assert_eq!((issues.len(), issues[0].attempts.len()), (1, 2));
 }
 
 /// A tar archive of these files, as POSIX defines it.

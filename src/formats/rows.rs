@@ -36,7 +36,8 @@ pub fn trajectory(row: &Value, steps: Vec<Step>) -> Trajectory {
         usage: Usage::default(),
         ..Trajectory::default()
     };
-    if field::get(row, "generated_patch").is_some() {
+    let benchmark = trajectory.instance_id.as_deref().is_some_and(super::names::looks_like_instance);
+    if field::get(row, "generated_patch").is_some() || (benchmark && ends_in_fences(&trajectory.steps)) {
         swe_agent_actions(&mut trajectory.steps);
     }
     if trajectory.tools.is_empty() {
@@ -108,6 +109,14 @@ fn patch(row: &Value, outcome: Outcome) -> Option<String> {
     let patch = named.iter().find_map(|k| field::str(row, k)).or(evaluated).or(plain)?;
     // A resolved run has a patch: where the row shows none, it was lost, not empty.
     if patch.is_empty() && outcome == Outcome::Resolved { None } else { Some(patch.to_owned()) }
+}
+
+/// Does an answer usually end in a fence without a language, and none call a tool (SWE-smith's `ticks`)?
+fn ends_in_fences(steps: &[Step]) -> bool {
+    let acts = || steps.iter().filter(|s| s.is_action());
+    let bare = acts().all(|s| s.calls.is_empty() && s.action.is_none());
+    let fenced = acts().filter(|s| s.text.trim_end().ends_with("\n```") && action::last_fence(&s.text).is_some());
+    bare && fenced.count() * 2 > acts().count()
 }
 
 /// Rows of SWE-agent runs: the last fenced block is the command, and the messages between are observations.

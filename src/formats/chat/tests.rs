@@ -147,6 +147,22 @@ fn nebius_rows_have_their_own_keys() {
 }
 
 #[test]
+fn fences_without_a_language_are_commands_where_every_answer_ends_in_one() {
+    let turn = |role: &str, text: &str| json!({"role": role, "content": text});
+    let messages = json!([
+        turn("user", "ISSUE"),
+        turn("assistant", "Look.\n```\nls -F\n```"),
+        turn("user", "a.py"),
+        turn("assistant", "```\nsubmit\n```")
+    ]);
+    let t = one(&json!({"instance_id": "o__r.1d70d009.lm__abc1", "traj_id": "x", "messages": messages}));
+    assert_eq!(roles(&t), [Role::User, Role::Assistant, Role::Tool, Role::Assistant]);
+    assert_eq!((t.steps[1].action.as_deref(), t.steps[3].action.as_deref()), (Some("ls -F"), Some("submit")));
+    let talk = one(&json!({"messages": messages}));
+    assert_eq!((talk.steps[1].action.as_deref(), talk.steps[2].role), (None, Role::User), "no run at an instance");
+}
+
+#[test]
 fn conversations_of_sharegpt_are_read() {
     let t = one(
         &json!([{"conversations": [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "yo"}, {"from": "observation", "value": "o"}]}]),

@@ -45,6 +45,16 @@ pub const TIMING: Format = Format {
     reader: Reader::File { sniff: sniff_timing, decode: nothing },
 };
 
+/// Settings of a Multi-SWE-bench evaluation, which OpenHands writes for its own runs.
+pub const MULTI: Format = Format {
+    id: "multi-swe-bench-config",
+    name: "Multi-SWE-bench config.json",
+    writer: "Multi-SWE-bench, OpenHands evaluations of it",
+    recognised: "`patch_files`, `dataset_files` and `workdir`",
+    kind: Kind::Companion,
+    reader: Reader::File { sniff: sniff_multi, decode: nothing },
+};
+
 /// The state of a conversation whose events are not there.
 pub const STATE: Format = Format {
     id: "openhands-1-state",
@@ -87,6 +97,12 @@ fn sniff_state(sniff: &Sniff<'_>) -> Option<Match> {
     let root = sniff.object()?;
     let fits = ["execution_status", "persistence_dir", "agent"].iter().all(|k| root.contains_key(*k));
     if fits { Match::some(Confidence::Certain, "`execution_status` and `persistence_dir`") } else { None }
+}
+
+fn sniff_multi(sniff: &Sniff<'_>) -> Option<Match> {
+    let root = sniff.object()?;
+    let fits = ["patch_files", "dataset_files", "workdir"].iter().all(|k| root.contains_key(*k));
+    if fits { Match::some(Confidence::Certain, "`patch_files` and `dataset_files`") } else { None }
 }
 
 fn nothing(_: &Input<'_>) -> Decoded {

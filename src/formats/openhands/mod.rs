@@ -106,6 +106,7 @@ pub static FORMATS: &[Format] = &[
     companions::FAILURES,
     companions::COSTS,
     companions::TIMING,
+    companions::MULTI,
     companions::STATE,
 ];
 

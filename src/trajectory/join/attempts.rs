@@ -37,8 +37,11 @@ pub fn add_trajectory(attempts: &mut Vec<Attempt>, trajectory: &SharedTrajectory
 fn is_copy(a: &Trajectory, b: &Trajectory) -> bool {
     let elsewhere = a.source.path != b.source.path && a.source.path.parent() == b.source.path.parent();
     let labels_agree = a.outcome == b.outcome || a.outcome == Outcome::Unknown || b.outcome == Outcome::Unknown;
+    // Two attempts that both failed at once look alike, but are two.
+    let numbered_apart = a.attempt.is_some() && b.attempt.is_some() && a.attempt != b.attempt;
     elsewhere
         && labels_agree
+        && !numbered_apart
         && a.instance_id.is_some()
         && a.format == b.format
         && a.patch == b.patch
