@@ -197,7 +197,7 @@ fn a_name_that_is_no_utf8_is_not_lost() {
     let (_dir, found) = open(&bytes);
     let found = contents(&found.unwrap());
     assert_eq!((found.len(), found[0].1.as_str()), (1, "5"));
-    assert!(found[0].0.ends_with(".json"));
+    assert!(found[0].0.contains(".json"));
 }
 
 #[test]

@@ -50,6 +50,7 @@ fn a_trial_is_its_log_with_verdict_patch_and_exception() {
     let last: Vec<(Role, &str)> = t.steps.iter().rev().take(2).map(|s| (s.role, s.text.as_str())).collect();
     assert_eq!(last[0], (Role::Meta, "verifier: reward 1\ntests: 2 passed, 1 failed\nfailed: t::b"));
     assert_eq!(last[1], (Role::Meta, "Traceback: after 900 s"));
+    assert!(t.steps.iter().all(|s| s.is_error.is_none()), "what ended the run is not what the last action did");
     assert!(t.steps[0].raw.file.as_ref().unwrap().ends_with("agent/trajectory.json"));
     assert_eq!(data.files.iter().filter(|f| f.format == Some("harbor-trial")).count(), 13, "the folder and 12 files");
 }

@@ -138,7 +138,7 @@ fn finish(main: &mut Trajectory, trial: &Trial, input: &FolderInput<'_>) {
     let place = |pointer: &str| trial::inside_file(&input.path.join("result.json"), pointer);
     if let (Some(error), Some(info)) = (&main.error, field::get(&trial.result, "exception_info")) {
         let text = field::text(info, "exception_traceback").unwrap_or_else(|| error.clone());
-        main.steps.push(Step { raw: place("/exception_info"), is_error: Some(true), ..Step::new(Role::Meta, text) });
+        main.steps.push(Step { raw: place("/exception_info"), ..Step::new(Role::Meta, text) });
     }
     main.steps.extend(verdict::step(&trial.verdict, input));
 }

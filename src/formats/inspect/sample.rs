@@ -197,7 +197,6 @@ fn retries(parts: &Parts<'_>) -> Vec<Step> {
     let step = |(i, error): (usize, &Value)| {
         let message = field::text(error, "message").unwrap_or_else(|| error.to_string());
         let mut step = Step::new(Role::Meta, format!("try {} failed: {message}", i + 1));
-        step.is_error = Some(true);
         step.raw = below(&parts.root, &format!("/error_retries/{i}"));
         step
     };
@@ -287,7 +286,6 @@ fn happened(parts: &Parts<'_>, attachments: &Attachments<'_>, trajectory: &mut T
         }
         let mut step = Step::new(Role::Meta, attachments.resolve(&told(kind, event)).into_owned());
         step.timestamp = field::text(event, "timestamp");
-        step.is_error = (kind == "error").then_some(true);
         step.raw = raw;
         trajectory.steps.push(step);
     }
