@@ -327,5 +327,5 @@ fn joins_says_what_went_where_and_what_did_not() {
     let missing = lines(&env.run(&["joins", "--json", "--missing", "."]));
     assert_eq!(missing.len(), 2);
     let text = stdout(&env.run(&["joins", "."]));
-    assert!(text.contains("report: 1 labels (lies in the folder of the same run), 1 not joined"), "{text}");
+    assert!(text.contains("report: 1 joined (lies in the folder of the same run), 1 not joined"), "{text}");
 }

@@ -64,6 +64,8 @@ pub enum Rule {
     Several,
     /// Not joined: the report says nothing certain about the instance (not submitted, pending).
     SaysNothing,
+    /// Reports or logs speak of it, but none decides it.
+    Undecided,
     /// No report speaks of it.
     NoReport,
 }
@@ -89,13 +91,17 @@ impl Rule {
             Self::Elsewhere => "the attempts lie elsewhere, and neither name nor patch is the same",
             Self::Several => "several attempts fit, and nothing tells them apart",
             Self::SaysNothing => "says nothing certain (not submitted, pending or failed to run)",
+            Self::Undecided => "what is said of it decides nothing (not submitted, pending, or only a log)",
             Self::NoReport => "no report speaks of it",
         }
     }
 
     /// Did it come to an attempt?
     pub fn is_joined(self) -> bool {
-        !matches!(self, Self::NoAttempt | Self::Elsewhere | Self::Several | Self::SaysNothing | Self::NoReport)
+        !matches!(
+            self,
+            Self::NoAttempt | Self::Elsewhere | Self::Several | Self::SaysNothing | Self::Undecided | Self::NoReport
+        )
     }
 }
 
@@ -188,7 +194,6 @@ pub fn summary(lines: &[JoinLine]) -> Vec<(PathBuf, String)> {
             .into_iter()
             .map(|((_, rule), n)| {
                 let joined = match (what, rule.is_joined()) {
-                    (Joined::Report, true) => "labels",
                     (_, true) => "joined",
                     (Joined::Trajectory, false) => "without label",
                     (_, false) => "not joined",

@@ -8,8 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Length at which Harbor cuts a task's name for the folder of a trial.
 const HARBOR: usize = 32;
-/// ... and how short it may be when `_` and `-` at the end went too.
-const HARBOR_LEAST: usize = 29;
 /// Characters of a commit that R2E-Gym keeps in an id.
 const R2E: usize = 12;
 
@@ -79,16 +77,32 @@ fn is_hex(text: &str) -> bool {
 /// The one full key of which Harbor made this (lower-case) name: cut at the end, something put before it, or both.
 /// Two that begin alike cannot be told apart once they are cut: then neither is meant.
 fn full_of<'f>(name: &str, full: &'f BTreeSet<String>) -> Option<&'f String> {
-    let cut = (HARBOR_LEAST..=HARBOR).contains(&name.len());
     // A prefix ends in a separator; at least the organisation and a part of the repository must be left.
     let starts = name.match_indices(|c: char| !c.is_alphanumeric()).map(|(at, c)| at + c.len());
     let tails = std::iter::once(0).chain(starts).filter_map(|at| name.get(at..));
     let mut found = BTreeSet::new();
     for tail in tails.filter(|t| t.contains("__") && !t.starts_with('_')) {
-        let begins = full.range(tail.to_owned()..).take_while(|key| key.starts_with(tail)).take(2);
-        found.extend(begins.filter(|key| key.as_str() != name && (cut || key.as_str() == tail)));
+        let begins = full.range(tail.to_owned()..).take_while(|key| key.starts_with(tail)).take(3);
+        found.extend(begins.filter(|key| key.as_str() != name && (key.as_str() == tail || is_cut(name, tail, key))));
     }
     if found.len() == 1 { found.pop_first() } else { None }
+}
+
+/// Was the name cut where its tail ends in the full key? It is as long as Harbor leaves it, or shorter by the `_` and
+/// `-` that went at its end.
+fn is_cut(name: &str, tail: &str, full: &str) -> bool {
+    let Some(gone) = HARBOR.checked_sub(name.len()).and_then(|n| full.get(tail.len()..tail.len() + n)) else {
+        return false;
+    };
+    let rest = full.get(tail.len()..).unwrap_or_default();
+    // `org__repo-1377` is no shortened `org__repo-13779`, but an issue of its own; behind a prefix it is one of Harbor's.
+    let number = tail.len() == name.len() && ends_in_number(tail);
+    let goes_on = number && rest.starts_with(|c: char| c.is_ascii_digit());
+    !rest.is_empty() && !goes_on && gone.bytes().all(|b| matches!(b, b'_' | b'-'))
+}
+
+fn ends_in_number(text: &str) -> bool {
+    text.rsplit_once('-').is_some_and(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Which spelling stands for each key, and which keys are short forms of others.
@@ -101,22 +115,17 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// Of all ids of a data set: those of trajectories may be shortened, those of predictions and reports not.
-    pub fn new<'a>(trajectories: impl Iterator<Item = &'a str>, others: impl Iterator<Item = &'a str>) -> Self {
+    /// Of all ids of a data set: any of them may be shortened, and stands for the one full id that it begins.
+    pub fn new<'a>(all: impl Iterator<Item = &'a str>) -> Self {
         let mut ids = Self::default();
-        let named: BTreeSet<&str> = others.collect();
-        let full: BTreeSet<String> = named.iter().map(|id| key(id)).collect();
+        let named: BTreeSet<&str> = all.collect();
         for id in named {
             ids.spellings.entry(key(id)).or_default().insert(id.to_owned());
         }
-        let own: BTreeSet<&str> = trajectories.collect();
-        let short: BTreeSet<String> = own.iter().map(|id| key(id)).filter(|key| !full.contains(key)).collect();
-        for id in own {
-            ids.spellings.entry(key(id)).or_default().insert(id.to_owned());
-        }
-        for name in short {
-            if let Some(only) = full_of(&name, &full) {
-                ids.full.insert(name, only.clone());
+        let keys: BTreeSet<String> = ids.spellings.keys().cloned().collect();
+        for name in &keys {
+            if let Some(only) = full_of(name, &keys) {
+                ids.full.insert(name.clone(), only.clone());
             }
         }
         ids
@@ -163,6 +172,12 @@ mod tests {
         assert!(is_short_of("swebench-verified__scikit-learn__scikit-learn-13779", full), "a prefix, not cut");
         assert!(is_short_of("swebench-scikit-learn__scikit-le", full), "a prefix, cut");
         assert!(is_short_of("pydantic__pydantic.acb0f10f.pr_8", "pydantic__pydantic.acb0f10f.pr_8316"), "cut");
+        assert!(
+            is_short_of("pydantic__pydantic.acb0f10f12.pr", "pydantic__pydantic.acb0f10f12.pr_8316"),
+            "cut before `_`"
+        );
+        assert!(!is_short_of("scikit-learn__scikit-learn-1377", "scikit-learn__scikit-learn-13779"), "another issue");
+        assert!(!is_short_of("scikit-learn__scikit-learn-13779", "scikit-learn__scikit-learn-137790"), "another issue");
         assert!(!is_short_of("astropy__astropy-1", "astropy__astropy-12907"), "too short to have been cut");
         assert!(!is_short_of("astropy-1", "astropy__astropy-1"));
     }
@@ -181,15 +196,15 @@ mod tests {
     fn two_that_begin_alike_are_not_guessed() {
         let full = ["pydantic__pydantic.acb0f10f.pr_8316", "pydantic__pydantic.acb0f10f.pr_8320"];
         let name = "pydantic__pydantic.acb0f10f.pr_8";
-        let both = Ids::new([name].into_iter(), full.into_iter());
+        let both = Ids::new([name].into_iter().chain(full));
         assert_eq!(both.name(name), name);
-        let one = Ids::new([name].into_iter(), full.into_iter().take(1));
+        let one = Ids::new([name, full[0]].into_iter());
         assert_eq!(one.name(name), full[0]);
     }
 
     #[test]
     fn the_fullest_spelling_stands_for_all() {
-        let ids = Ids::new(["fasterxml__core-1"].into_iter(), ["FasterXML/core:pr-1", "FasterXML__core-1"].into_iter());
+        let ids = Ids::new(["fasterxml__core-1", "FasterXML/core:pr-1", "FasterXML__core-1"].into_iter());
         for id in ["FasterXML/core:pr-1", "fasterxml__core-1", "FasterXML__core-1"] {
             assert_eq!(ids.name(id), "FasterXML__core-1");
         }

@@ -214,7 +214,7 @@ fn join_with(dataset: &Dataset, log: &mut Log) -> Vec<Issue> {
     let of_trajectories = dataset.trajectories.iter().filter_map(|t| t.instance_id.as_deref());
     let of_predictions = dataset.predictions.iter().map(|p| p.instance_id.as_str());
     let of_reports = dataset.reports.iter().flat_map(|r| r.outcomes.keys().chain(r.reasons.keys())).map(String::as_str);
-    let ids = ids::Ids::new(of_trajectories, of_predictions.chain(of_reports));
+    let ids = ids::Ids::new(of_trajectories.chain(of_predictions).chain(of_reports));
     let mut issues: BTreeMap<IssueId, Vec<Attempt>> = BTreeMap::new();
     let sessions = sessions::Sessions::new(&dataset.trajectories);
     for trajectory in &dataset.trajectories {
@@ -255,7 +255,9 @@ fn unlabelled(attempts: &[Attempt], log: &mut Log) {
     for attempt in attempts.iter().filter(|a| a.label.outcome == Outcome::Unknown) {
         if let Some(t) = &attempt.trajectory {
             let place = (t.source.path.as_path(), t.source.record);
-            log.add(Joined::Trajectory, place, t.instance_id.as_deref(), attempt.target(), Rule::NoReport);
+            let spoken_of = attempt.label.reason.is_some() || !attempt.label.contradicted_by.is_empty();
+            let rule = if spoken_of { Rule::Undecided } else { Rule::NoReport };
+            log.add(Joined::Trajectory, place, t.instance_id.as_deref(), attempt.target(), rule);
         }
     }
 }

@@ -351,7 +351,7 @@ fn the_account_names_every_statement_once() {
     let text: Vec<String> =
         summary(&lines).into_iter().map(|(path, text)| format!("{} {text}", path.display())).collect();
     assert!(
-        text.iter().any(|t| t.starts_with("x/runs/a/report.json report: 1 labels (lies in the folder")),
+        text.iter().any(|t| t.starts_with("x/runs/a/report.json report: 1 joined (lies in the folder")),
         "{text:#?}"
     );
 }
