@@ -1,7 +1,5 @@
 //! The raw record of every step can be shown, and a trajectory whose steps were let go comes back as it was.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test; clippy knows only the test functions")]
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -159,6 +159,30 @@ impl Data {
         self.files.clear();
     }
 
+    /// Files were read again: what they hold now stands in place of what they held.
+    pub fn change(&mut self, part: Dataset) {
+        let paths: HashSet<&PathBuf> = part.files.iter().map(|f| &f.path).collect();
+        let now: HashSet<TrajectoryKey> = part.trajectories.iter().map(|t| t.key()).collect();
+        let gone = |t: &SharedTrajectory| paths.contains(&t.source.path) && !now.contains(&t.key());
+        if self.dataset.trajectories.iter().any(gone) {
+            self.dataset.trajectories.retain(|t| !gone(t));
+            self.at = self.dataset.trajectories.iter().enumerate().map(|(i, t)| (t.key(), i)).collect();
+        }
+        self.dataset.predictions.retain(|p| !paths.contains(&p.path));
+        self.dataset.reports.retain(|r| !paths.contains(&r.path));
+        self.dataset.predictions.extend(part.predictions);
+        self.dataset.reports.extend(part.reports);
+        for trajectory in part.trajectories {
+            self.put(trajectory);
+        }
+        for file in part.files {
+            match self.dataset.files.iter_mut().find(|f| f.path == file.path) {
+                Some(known) => *known = file,
+                None => self.dataset.files.push(file),
+            }
+        }
+    }
+
     /// A trajectory in place of what was known of it.
     fn put(&mut self, trajectory: SharedTrajectory) {
         if let Some(&at) = self.at.get(&trajectory.key()) {

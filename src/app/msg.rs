@@ -34,6 +34,8 @@ pub enum Msg {
     /// Every file was read: the whole data set in its final, deterministic order. Replaces what
     /// [`Msg::FileLoaded`] brought so far.
     Loaded(Box<Dataset>),
+    /// Files that have grown or changed on disk, read again.
+    FilesChanged(Box<Dataset>),
     /// The critic is open and takes requests.
     CriticReady(Box<CriticInfo>),
     /// The critic could not be opened, or died: one line for a person.

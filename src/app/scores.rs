@@ -119,6 +119,11 @@ impl ScoreBook {
         true
     }
 
+    /// Forgets a trajectory: it is another one now, and is asked for again.
+    pub fn forget(&mut self, key: &TrajectoryKey) {
+        self.by_key.remove(key);
+    }
+
     /// One reward. `false` if nobody asked for it.
     pub fn partial(&mut self, key: &TrajectoryKey, score: ActionScore) -> bool {
         let Some(scoring) = self.by_key.get_mut(key) else {

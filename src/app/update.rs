@@ -34,6 +34,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Effect> {
             }
         }
         Msg::Loaded(dataset) => loaded(state, *dataset),
+        Msg::FilesChanged(part) => changed(state, *part),
         Msg::CriticReady(info) => critic_ready(state, info),
         Msg::CriticFailed(why) => {
             let why = crate::text::one_line(&why);
@@ -153,6 +154,20 @@ fn loaded(state: &mut State, dataset: Dataset) -> Vec<Effect> {
         }
     }
     effects
+}
+
+/// Files have grown: what was scored of their trajectories is scored again where the actions are others now.
+fn changed(state: &mut State, part: Dataset) -> Vec<Effect> {
+    let (files, runs) = (part.files.len(), part.trajectories.len());
+    for run in &part.trajectories {
+        let asked = state.scores.get(&run.key()).map(|s| s.actions.len());
+        if asked.is_some() && asked != run.known_actions() {
+            state.scores.forget(&run.key());
+        }
+    }
+    state.data.change(part);
+    state.say(format!("{files} changed on disk: {runs} trajectories read again"));
+    joined(state)
 }
 
 /// The steps of a run that was only known by what identifies it.

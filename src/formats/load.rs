@@ -229,7 +229,7 @@ fn decode(path: &Path, content: &bytes::Content) -> LoadedFile {
 /// The format that fits best, and by what; or the file as one that is not understood.
 pub fn recognise_document(path: &Path, document: &Document<'_>) -> Result<(&'static Format, Match), Box<LoadedFile>> {
     let sniff = Sniff::new(path, document);
-    let best = matches(&sniff).into_iter().next();
+    let best = explained(matches(&sniff));
     let refuse = |reason, foreign| {
         let mut file = refused(path, reason);
         file.report.diagnostics.clone_from(&document.diagnostics);
@@ -244,6 +244,18 @@ pub fn recognise_document(path: &Path, document: &Document<'_>) -> Result<(&'sta
             false,
         )),
     }
+}
+
+/// The best match, its reason with how sure it is and what else the file looks like.
+fn explained(all: Vec<(&'static Format, Match)>) -> Option<(&'static Format, Match)> {
+    let mut all = all.into_iter();
+    let (format, best) = all.next()?;
+    let mut reason = format!("{} ({})", best.reason, best.confidence.name());
+    for (i, (other, found)) in all.enumerate() {
+        reason.push_str(if i == 0 { "; also looks like " } else { ", " });
+        reason.push_str(&format!("{} ({}: {})", other.id, found.confidence.name(), found.reason));
+    }
+    Some((format, Match { reason: reason.into(), ..best }))
 }
 
 /// A file that was read.

@@ -24,6 +24,17 @@ pub enum Confidence {
     Certain,
 }
 
+impl Confidence {
+    /// Its word in the list of files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Possible => "possible",
+            Self::Likely => "likely",
+            Self::Certain => "certain",
+        }
+    }
+}
+
 /// A recogniser's yes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Match {

@@ -108,6 +108,7 @@ fn message(event: WorkEvent) -> Msg {
     match event {
         WorkEvent::Files(part) => Msg::FileLoaded(part),
         WorkEvent::Loaded(whole) => Msg::Loaded(whole),
+        WorkEvent::Changed(part) => Msg::FilesChanged(part),
         WorkEvent::LoadFailed(why) => Msg::Note(why),
         WorkEvent::CriticReady(info) => Msg::CriticReady(info),
         WorkEvent::CriticFailed(why) => Msg::CriticFailed(why),

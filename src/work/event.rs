@@ -8,8 +8,10 @@ use crate::trajectory::{Dataset, TrajectoryKey};
 pub enum WorkEvent {
     /// Files that were read since the last such event.
     Files(Box<Dataset>),
-    /// Everything that was read, in its final order. Replaces all [`WorkEvent::Files`]. Nothing follows.
+    /// Everything that was read, in its final order. Replaces all [`WorkEvent::Files`]; only changes follow.
     Loaded(Box<Dataset>),
+    /// Files that have grown or changed since they were read, read again: their trajectories as they are now.
+    Changed(Box<Dataset>),
     /// Reading stopped early: one line for a person. What was reported so far stands.
     LoadFailed(String),
     /// The critic is open and takes requests.

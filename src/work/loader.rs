@@ -3,18 +3,19 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::formats::{self, LoadedFile};
-use crate::trajectory::Dataset;
+use crate::trajectory::{Dataset, FileReport};
 
 use super::event::WorkEvent;
+use super::watch::Watch;
 
 /// Files are reported together when they come faster than this: whoever listens joins them anew each time.
 const TOGETHER: Duration = Duration::from_millis(100);
 
 /// Bytes of steps kept in memory; those of further trajectories are read again when they are looked at.
-const KEEP: u64 = 48 << 20;
+pub(super) const KEEP: u64 = 48 << 20;
 
 /// Reads everything at and below `paths` on a thread of its own: what was read so far in parts
 /// ([`WorkEvent::Files`]), then the whole ([`WorkEvent::Loaded`]). `send` returns `false` when nobody listens.
@@ -26,7 +27,19 @@ pub fn spawn_loader(
     send: impl Fn(WorkEvent) -> bool + Send + Sync + 'static,
 ) -> std::io::Result<()> {
     let load = move |on_file: &(dyn Fn(LoadedFile) + Sync)| formats::load_within(&paths, Some(KEEP), on_file);
-    std::thread::Builder::new().name("loader".to_owned()).spawn(move || run(load, &send))?;
+    std::thread::Builder::new().name("loader".to_owned()).spawn(move || {
+        let began = SystemTime::now();
+        if let Some(read) = run(load, &send) {
+            let mut watch = Watch::new(&read, began);
+            drop(read);
+            loop {
+                std::thread::sleep(watch.interval());
+                if !watch.look(&send) {
+                    return;
+                }
+            }
+        }
+    })?;
     Ok(())
 }
 
@@ -36,7 +49,11 @@ struct Parts {
     last: Option<Instant>,
 }
 
-fn run(load: impl FnOnce(&(dyn Fn(LoadedFile) + Sync)) -> Dataset, send: &(dyn Fn(WorkEvent) -> bool + Sync)) {
+/// Reports what `load` reads; the files looked at, if everything was read and somebody still listens.
+fn run(
+    load: impl FnOnce(&(dyn Fn(LoadedFile) + Sync)) -> Dataset,
+    send: &(dyn Fn(WorkEvent) -> bool + Sync),
+) -> Option<Vec<FileReport>> {
     let parts = Mutex::new(Parts { waiting: Dataset::default(), last: None });
     let on_file = |file: LoadedFile| {
         let ready = {
@@ -55,14 +72,18 @@ fn run(load: impl FnOnce(&(dyn Fn(LoadedFile) + Sync)) -> Dataset, send: &(dyn F
             tracing::debug!("nobody waits for the files any more");
         }
     };
-    let event = match catch_unwind(AssertUnwindSafe(|| load(&on_file))) {
-        Ok(dataset) => WorkEvent::Loaded(Box::new(dataset)),
+    match catch_unwind(AssertUnwindSafe(|| load(&on_file))) {
+        Ok(dataset) => {
+            let files = dataset.files.clone();
+            send(WorkEvent::Loaded(Box::new(dataset))).then_some(files)
+        }
         Err(panic) => {
             let why = super::text_of(&*panic);
-            WorkEvent::LoadFailed(format!("reading the files stopped early: {why}; please report this"))
+            let event = WorkEvent::LoadFailed(format!("reading the files stopped early: {why}; please report this"));
+            send(event);
+            None
         }
-    };
-    send(event);
+    }
 }
 
 fn add(dataset: &mut Dataset, file: LoadedFile) {
@@ -78,7 +99,6 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
-    use crate::trajectory::FileReport;
 
     fn file(name: &str) -> LoadedFile {
         let report = FileReport {
@@ -107,7 +127,7 @@ mod tests {
             }
             Dataset { files: vec![file("whole").report], ..Dataset::default() }
         };
-        run(load, &|event| send.send(event).is_ok());
+        assert_eq!(run(load, &|event| send.send(event).is_ok()).unwrap().len(), 1);
         drop(send);
         let events: Vec<_> = events.iter().collect();
         assert!(events.len() < 50, "{}", events.len());
@@ -118,7 +138,7 @@ mod tests {
     #[test]
     fn a_panic_while_reading_is_told() {
         let (send, events) = mpsc::channel();
-        run(|_| panic!("bad luck"), &|event| send.send(event).is_ok());
+        assert!(run(|_| panic!("bad luck"), &|event| send.send(event).is_ok()).is_none());
         assert!(matches!(events.recv(), Ok(WorkEvent::LoadFailed(why)) if why.contains("bad luck")));
     }
 
@@ -136,7 +156,10 @@ mod tests {
         let mut whole = None;
         for event in events {
             match event {
-                WorkEvent::Loaded(dataset) => whole = Some(dataset),
+                WorkEvent::Loaded(dataset) => {
+                    whole = Some(dataset);
+                    break;
+                }
                 WorkEvent::Files(_) => {}
                 other => panic!("{other:?}"),
             }

@@ -8,6 +8,7 @@ mod latest;
 mod loader;
 mod nice;
 mod queue;
+mod watch;
 
 pub use critic_thread::CriticThread;
 pub use event::WorkEvent;
