@@ -187,7 +187,8 @@ fn add(
             }
         }
         let texts: Vec<String> = parts.iter().filter_map(|(p, _)| shown(p)).collect();
-        out.steps.push(Step { raw: raw.clone(), ..Step::new(Role::User, texts.join("\n")) });
+        let text = parts.iter().find(|(p, _)| field::str(p, "type") == Some("text")).map(|(_, place)| place);
+        out.steps.push(Step { raw: text.unwrap_or(raw).clone(), ..Step::new(Role::User, texts.join("\n")) });
     }
     let id = field::str(message, "id").unwrap_or_default();
     let time = field::at(message, &["time", "created"]).and_then(session::time_of);
@@ -209,7 +210,13 @@ fn answers(out: &mut Trajectory, raw: &RawPlace, parts: &[(&Value, RawPlace)], t
         let step = open.get_or_insert_with(|| Step { raw: raw.clone(), ..Step::new(Role::Assistant, "") });
         let text = field::text(part, "text").unwrap_or_default();
         match field::str(part, "type").unwrap_or("(none)") {
-            "text" => session::add_part(step, Step::new(Role::Assistant, text)),
+            "text" => {
+                // The parts are files of their own: the one that holds the text shows it.
+                if step.text.is_empty() {
+                    step.raw = place.clone();
+                }
+                session::add_part(step, Step::new(Role::Assistant, text));
+            }
             "reasoning" => session::add_part(step, session::answer(String::new(), Some(text), Vec::new())),
             "tool" => {
                 let (call, result) = tool(part);

@@ -122,7 +122,10 @@ impl Text {
             let raw = RawPlace::record(self.span);
             self.steps.push(Step { raw, ..Step::new(Role::Assistant, "") });
         }
-        self.steps.last_mut()
+        let end = self.span.start + self.span.len;
+        let step = self.steps.last_mut()?;
+        step.raw.span.len = end.saturating_sub(step.raw.span.start);
+        Some(step)
     }
 
     fn close(&mut self) {

@@ -121,8 +121,9 @@ fn read(out: &mut Trajectory, tally: &mut session::Tally, value: &Value, raw: Ra
             session::raw_step(kind, value)
         }
     };
+    let part = Step { raw, ..part };
     match out.steps.last_mut() {
         Some(last) if open && part.role == Role::Assistant => session::add_part(last, part),
-        _ => out.steps.push(Step { raw, ..part }),
+        _ => out.steps.push(part),
     }
 }

@@ -128,6 +128,7 @@ impl Wire {
 
 /// Text arrives in pieces of one message: nothing is put between them.
 fn join(last: &mut Step, more: Step) {
+    last.raw.add(&more.raw);
     last.text.push_str(&more.text);
     if let Some(thought) = more.reasoning {
         last.reasoning.get_or_insert_default().push_str(&thought);

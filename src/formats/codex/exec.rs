@@ -120,10 +120,11 @@ impl Stream {
     }
 
     fn part(&mut self, step: Step, raw: &RawPlace) {
+        let step = Step { raw: raw.clone(), ..step };
         match self.out.steps.last_mut() {
             // A message ends an answer, except that the reasoning before and the calls behind belong to it.
             Some(last) if self.open => session::add_part(last, step),
-            _ => self.out.steps.push(Step { raw: raw.clone(), ..step }),
+            _ => self.out.steps.push(step),
         }
         self.open = true;
     }
