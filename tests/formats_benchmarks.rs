@@ -1,10 +1,15 @@
 //! ATIF, Harbor, Terminal-Bench and Inspect: the real files, where they lie beside the project.
 
-use std::path::PathBuf;
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test; clippy knows only the test functions")]
 
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
 use trajscope::formats::load;
 use trajscope::testing::shared;
-use trajscope::trajectory::{Dataset, Role, Trajectory};
+use trajscope::trajectory::{Dataset, Role, Trajectory, join};
 
 fn corpus(name: &str) -> Option<(PathBuf, Dataset)> {
     let path = shared()?.join("corpus").join(name);
@@ -157,4 +162,128 @@ fn every_sample_of_every_inspect_log_is_an_attempt() {
     let failed =
         data.trajectories.iter().flat_map(|t| &t.steps).filter(|s| s.role == Role::Tool && s.is_error == Some(true));
     assert!(failed.count() >= 16, "tool errors of docent's log and of the test's");
+}
+
+fn write(dir: &Path, name: &str, content: &str) {
+    let path = dir.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+}
+
+/// A zip of files as they are.
+fn zipped(files: &[(&str, String)]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for (name, content) in files {
+        writer.start_file(*name, options).unwrap();
+        writer.write_all(content.as_bytes()).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+fn atif(session: &str, texts: &[&str], next: Option<&str>) -> String {
+    let steps: Vec<Value> = texts.iter().map(|text| json!({"source": "agent", "message": text})).collect();
+    json!({"schema_version": "ATIF-v1.6", "session_id": session, "steps": steps, "continued_trajectory_ref": next})
+        .to_string()
+}
+
+#[test]
+fn a_job_of_several_trials_comes_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let trials = [("fix-a__AAAAAAA", "fix-a", 1.0), ("fix-a__BBBBBBB", "fix-a", 0.0), ("fix-b__CCCCCCC", "fix-b", 1.0)];
+    for (trial, task, reward) in trials {
+        let result =
+            json!({"task_name": task, "trial_name": trial, "verifier_result": {"rewards": {"reward": reward}}});
+        write(dir.path(), &format!("job/{trial}/result.json"), &result.to_string());
+        write(dir.path(), &format!("job/{trial}/agent/trajectory.json"), &atif(trial, &["x"], None));
+    }
+    let stats = json!({"1.0": ["fix-a__AAAAAAA", "fix-b__CCCCCCC"], "0.0": ["fix-a__BBBBBBB"]});
+    let job = json!({"n_total_trials": 3, "stats": {"evals": {"e": {"reward_stats": {"reward": stats}}}}});
+    write(dir.path(), "job/result.json", &job.to_string());
+    let data = load(&[dir.path().to_path_buf()], &|_| {});
+    let issues = join(&data);
+    let seen: Vec<(String, Vec<(String, Option<bool>)>)> = issues
+        .iter()
+        .map(|i| (i.name(), i.attempts.iter().map(|a| (a.name.clone(), a.label.outcome.as_bool())).collect()))
+        .collect();
+    assert_eq!(seen.len(), 2);
+    assert_eq!(seen[0].0, "fix-a");
+    assert_eq!(seen[0].1.iter().map(|a| a.1).collect::<Vec<_>>(), [Some(true), Some(false)]);
+    assert_ne!(seen[0].1[0].0, seen[0].1[1].0, "two trials, two names");
+    assert_eq!(seen[1].1.iter().map(|a| a.1).collect::<Vec<_>>(), [Some(true)]);
+    let labels = issues.iter().flat_map(|i| &i.attempts).map(|a| &a.label);
+    assert!(labels.into_iter().all(|l| l.contradicted_by.is_empty()), "the job says the same");
+    assert!(data.files.iter().all(|f| f.format.is_some()));
+}
+
+#[test]
+fn epochs_and_logs_of_one_task_are_attempts_at_one_issue() {
+    let dir = tempfile::tempdir().unwrap();
+    let header = json!({"version": 2, "status": "success", "eval": {"task": "pack/fix"}}).to_string();
+    let sample = |epoch: u32, score: &str, uuid: &str| {
+        json!({"id": 7, "epoch": epoch, "input": "TASK", "messages": [{"role": "assistant", "content": "x"}],
+               "scores": {"m": {"value": score}}, "model_usage": {}, "uuid": uuid})
+        .to_string()
+    };
+    let first = [
+        ("header.json", header.clone()),
+        ("samples/7_epoch_1.json", sample(1, "C", "u1")),
+        ("samples/7_epoch_2.json", sample(2, "I", "u2")),
+    ];
+    fs::write(dir.path().join("first.eval"), zipped(&first)).unwrap();
+    let second = [("header.json", header), ("samples/7_epoch_1.json", sample(1, "C", "u3"))];
+    fs::write(dir.path().join("second.eval"), zipped(&second)).unwrap();
+    // A log that was tried again takes over the samples that were done: the same sample, not another attempt.
+    let retried = [("header.json", first[0].1.clone()), ("samples/7_epoch_1.json", sample(1, "C", "u1"))];
+    fs::write(dir.path().join("third.eval"), zipped(&retried)).unwrap();
+    let issues = join(&load(&[dir.path().to_path_buf()], &|_| {}));
+    assert_eq!((issues.len(), issues[0].name().as_str()), (1, "fix/7"));
+    let labels: Vec<Option<bool>> = issues[0].attempts.iter().map(|a| a.label.outcome.as_bool()).collect();
+    assert_eq!(labels, [Some(true), Some(false), Some(true)]);
+    let mut names: Vec<&str> = issues[0].attempts.iter().map(|a| a.name.as_str()).collect();
+    names.dedup();
+    assert_eq!(names.len(), 3);
+    // A path that leads into the archive opens that sample alone.
+    let inside = dir.path().join("first.eval/samples/7_epoch_2.json");
+    let data = load(std::slice::from_ref(&inside), &|_| {});
+    let only: Vec<_> = data.trajectories.iter().map(|t| (t.format, t.outcome.as_bool())).collect();
+    assert_eq!(only, [("inspect-sample", Some(false))]);
+}
+
+#[test]
+fn an_archive_of_trajectories_is_read_like_its_folder() {
+    let files = [
+        ("run/trajectory.json", atif("s", &["one"], Some("trajectory.cont-1.json"))),
+        ("run/trajectory.cont-1.json", atif("s", &["two"], None)),
+        ("run/other.json", atif("o", &["alone"], None)),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("folder");
+    for (name, content) in &files {
+        write(&folder, name, content);
+    }
+    fs::write(dir.path().join("packed.zip"), zipped(&files)).unwrap();
+    let texts = |path: PathBuf| -> Vec<Vec<String>> {
+        let data = load(&[path], &|_| {});
+        let said = |t: &std::sync::Arc<Trajectory>| t.steps.iter().map(|s| s.text.clone()).collect();
+        data.trajectories.iter().map(said).collect()
+    };
+    let expected = [vec!["one".to_owned(), "two".to_owned()], vec!["alone".to_owned()]];
+    assert_eq!(texts(folder), expected);
+    assert_eq!(texts(dir.path().join("packed.zip")), expected);
+}
+
+#[test]
+fn a_recording_grows_while_it_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("agent.cast");
+    let whole = "{\"version\": 2, \"width\": 80, \"height\": 24}\n[1, \"i\", \"ls\\r\"]\n[2, \"o\", \"x.py\"]\n[3, \"i\", \"pwd\\r\"]\n";
+    let mut actions = Vec::new();
+    for len in (50..=whole.len()).step_by(5).chain([whole.len()]) {
+        fs::write(&path, &whole[..len]).unwrap();
+        let data = load(std::slice::from_ref(&path), &|_| {});
+        actions.push(data.trajectories.first().map_or(0, |t| t.n_actions()));
+    }
+    assert!(actions.is_sorted(), "what was read stays: {actions:?}");
+    assert_eq!(actions.last(), Some(&2));
 }

@@ -39,9 +39,12 @@ fn is_copy(a: &Trajectory, b: &Trajectory) -> bool {
     let labels_agree = a.outcome == b.outcome || a.outcome == Outcome::Unknown || b.outcome == Outcome::Unknown;
     // Two attempts that both failed at once look alike, but are two.
     let numbered_apart = a.attempt.is_some() && b.attempt.is_some() && a.attempt != b.attempt;
+    // Two sessions that say the same (a short answer at temperature 0) are two as well.
+    let other_session = a.session.is_some() && b.session.is_some() && a.session != b.session;
     elsewhere
         && labels_agree
         && !numbered_apart
+        && !other_session
         && a.instance_id.is_some()
         && a.format == b.format
         && a.patch == b.patch
