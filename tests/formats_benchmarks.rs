@@ -202,15 +202,12 @@ fn a_job_of_several_trials_comes_together() {
     write(dir.path(), "job/result.json", &job.to_string());
     let data = load(&[dir.path().to_path_buf()], &|_| {});
     let issues = join(&data);
-    let seen: Vec<(String, Vec<(String, Option<bool>)>)> = issues
-        .iter()
-        .map(|i| (i.name(), i.attempts.iter().map(|a| (a.name.clone(), a.label.outcome.as_bool())).collect()))
-        .collect();
-    assert_eq!(seen.len(), 2);
-    assert_eq!(seen[0].0, "fix-a");
-    assert_eq!(seen[0].1.iter().map(|a| a.1).collect::<Vec<_>>(), [Some(true), Some(false)]);
-    assert_ne!(seen[0].1[0].0, seen[0].1[1].0, "two trials, two names");
-    assert_eq!(seen[1].1.iter().map(|a| a.1).collect::<Vec<_>>(), [Some(true)]);
+    let labels =
+        |i: usize| -> Vec<Option<bool>> { issues[i].attempts.iter().map(|a| a.label.outcome.as_bool()).collect() };
+    let names: Vec<String> = issues.iter().map(trajscope::trajectory::Issue::name).collect();
+    assert_eq!(names, ["fix-a", "fix-b"]);
+    assert_eq!((labels(0), labels(1)), (vec![Some(true), Some(false)], vec![Some(true)]));
+    assert_ne!(issues[0].attempts[0].name, issues[0].attempts[1].name, "two trials, two names");
     let labels = issues.iter().flat_map(|i| &i.attempts).map(|a| &a.label);
     assert!(labels.into_iter().all(|l| l.contradicted_by.is_empty()), "the job says the same");
     assert!(data.files.iter().all(|f| f.format.is_some()));
