@@ -84,6 +84,18 @@ fn l11_reports_without_overlap_label_nothing() {
 }
 
 #[test]
+fn l12_colours_stay_and_everything_else_a_terminal_obeys_goes() {
+    let Some(data) = open("L12_mini_ansi_nul.traj.json") else { return };
+    let step = only(&data).steps.iter().find(|s| s.text.contains('\u{1b}')).unwrap();
+    assert!(step.text.contains('\0'), "the critic gets the original bytes");
+    let shown = trajscope::text::sanitize(&step.text);
+    assert_eq!(shown.trim_end(), "FAILED tests/test_a.py::x  end");
+    let lines = trajscope::text::ansi_spans(&step.text);
+    let red = lines[0].spans.iter().find(|s| s.style.fg != trajscope::text::Color::default()).unwrap();
+    assert_eq!(&lines[0].text[red.range.clone()], "FAILED");
+}
+
+#[test]
 fn l14_c04_actions_without_text_show_their_command() {
     let Some(data) = open("L14_mini_responses_api.traj.json") else { return };
     let t = only(&data);
