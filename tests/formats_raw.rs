@@ -17,10 +17,6 @@ fn word(step: &Step) -> Option<&str> {
     step.text.lines().next()?.split(|c: char| !c.is_ascii_alphanumeric()).find(|w| w.len() > 3)
 }
 
-/// Formats whose steps are put together from several records in different places, of which the raw view shows the first:
-/// OpenCode's messages and their parts, a transcript's paragraphs, Grok's answers and the calls behind them.
-const FIRST_OF_SEVERAL: [&str; 4] = ["opencode", "cursor-text", "grok-build", "grok-chat"];
-
 /// Steps with a place, all steps, and what is wrong, by format.
 #[derive(Default)]
 struct Count {
@@ -44,8 +40,7 @@ fn check(trajectory: &Trajectory, count: &mut Count) {
             Err(why) => count.wrong.push(format!("{}: {why}", name())),
             Ok(found) => {
                 // Notes say in the program's words what a record is.
-                let several = FIRST_OF_SEVERAL.contains(&trajectory.format);
-                let said = word(step).filter(|_| step.role != Role::Meta && !several);
+                let said = word(step).filter(|_| step.role != Role::Meta);
                 if said.is_some_and(|word| !found.text.contains(word)) {
                     count.wrong.push(format!("{}: {:?} is not in it", name(), word(step)));
                 }

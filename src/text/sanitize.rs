@@ -96,6 +96,8 @@ struct Cell {
 struct Cells {
     cells: Vec<Cell>,
     cursor: usize,
+    /// What stands here is erased as soon as the cursor goes back to overwrite it.
+    doomed: bool,
 }
 
 impl Cells {
@@ -157,13 +159,19 @@ impl Cells {
     fn erase(&mut self, parameter: &str) {
         match parameter {
             "" | "0" => self.cells.truncate(self.cursor),
-            "1" => {
-                let blank = Cell { text: " ".to_owned(), style: Style::default() };
-                self.cells.iter_mut().take(self.cursor + 1).for_each(|cell| *cell = blank.clone());
-            }
-            "2" => self.cells.clear(),
+            // A terminal would show nothing of the line. In a log it was written to be read: it goes only where
+            // something is written over it, as progress bars do.
+            "1" | "2" if self.cursor == 0 => self.cells.clear(),
+            "1" | "2" => self.doomed = true,
             _ => {}
         }
+    }
+
+    fn back(&mut self) {
+        if std::mem::take(&mut self.doomed) {
+            self.cells.clear();
+        }
+        self.cursor = 0;
     }
 }
 
@@ -178,7 +186,7 @@ fn overwritten_line(raw: &str, tab_width: usize, style: &mut Style) -> StyledLin
                 cells.cursor += tab_width - cells.cursor % tab_width;
                 cells.fill_to(cells.cursor);
             }
-            Token::Return => cells.cursor = 0,
+            Token::Return => cells.back(),
             Token::Erase(parameter) => cells.erase(parameter),
             Token::Dropped => {}
         }
@@ -290,6 +298,8 @@ mod tests {
         assert_eq!(sanitize("old text\rNEW"), "NEW text");
         assert_eq!(sanitize("downloading\r\u{1b}[Kdone"), "done");
         assert_eq!(sanitize("abc\u{1b}[2K\rX"), "X");
+        assert_eq!(sanitize("old\r\u{1b}[2KX"), "X");
+        assert_eq!(sanitize("FAILED\u{1b}[2K\u{1b}[1A end"), "FAILED end", "nothing is written over it");
         assert_eq!(sanitize("abc\r\tx"), "abc     x");
     }
 
