@@ -109,6 +109,22 @@ fn the_extension_decides_nothing() {
     }
 }
 
+/// Found by fuzzing: texts were made valid UTF-8 before their lines were counted, so every place behind the first bad
+/// byte was wrong.
+#[test]
+fn bytes_that_are_no_utf8_move_no_place() {
+    let text = b"# aider chat started at 2024-05-01 10:00:00\n\n#### a\xFF\xFE\xFD b  \n\nThe answer.\n";
+    let file = load_bytes(Path::new("x"), text.to_vec());
+    let answer = file.trajectories[0].steps.iter().find(|s| s.text.starts_with("The answer")).unwrap();
+    let span = answer.raw.span;
+    assert_eq!(&text[span.start as usize..][..span.len as usize], b"The answer.\n");
+    let cursor = b"user:\n\xFF\xFF question\nassistant:\nThe answer.\n";
+    let file = load_bytes(Path::new("x"), cursor.to_vec());
+    for trajectory in &file.trajectories {
+        assert!(trajectory.steps.iter().all(|s| s.raw.span.start + s.raw.span.len <= cursor.len() as u64));
+    }
+}
+
 /// The samples of the formats a benchmark run leaves behind.
 const RUN: [&str; 14] = [
     "openhands-0",

@@ -224,6 +224,18 @@ impl<'a> Document<'a> {
         String::from_utf8_lossy(&self.beginning(usize::MAX)).into_owned()
     }
 
+    /// The lines of a text with their ends, invalid UTF-8 replaced, each with its bytes in the document.
+    pub fn text_lines(&self) -> Vec<(ByteSpan, String)> {
+        let bytes = self.beginning(usize::MAX);
+        let mut start = 0;
+        let line = |line: &[u8]| {
+            let span = ByteSpan { start, len: line.len() as u64 };
+            start += span.len;
+            (span, String::from_utf8_lossy(line).into_owned())
+        };
+        bytes.split_inclusive(|b| *b == b'\n').map(line).collect()
+    }
+
     /// Size of the document in bytes, unpacked.
     pub fn size(&self) -> u64 {
         self.store.len()

@@ -54,14 +54,9 @@ pub(super) fn sniff_text(sniff: &Sniff<'_>) -> Option<Match> {
 }
 
 pub(super) fn decode_text(input: &Input<'_>) -> Decoded {
-    let text = input.document.text();
-    let sound = text.len() as u64 == input.document.size();
     let mut reader = Text::default();
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let span = ByteSpan { start: at as u64, len: line.len() as u64 };
-        at += line.len();
-        reader.line(line.trim_end_matches(['\n', '\r']), if sound { span } else { ByteSpan::default() });
+    for (span, line) in &input.document.text_lines() {
+        reader.line(line.trim_end_matches(['\n', '\r']), *span);
     }
     reader.close();
     Decoded { trajectories: vec![of_file(input, "Cursor", reader.steps)], ..Decoded::default() }

@@ -17,10 +17,8 @@ pub fn sniff(sniff: &Sniff<'_>) -> Option<Match> {
 /// Every session of the file is a trajectory.
 pub fn decode(input: &Input<'_>) -> Decoded {
     let mut sessions: Vec<Session> = Vec::new();
-    let text = input.document.text();
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let end = at + line.len();
+    for (span, line) in &input.document.text_lines() {
+        let at = span.start;
         if let Some(when) = line.strip_prefix(START) {
             let mut session = Session { start: at, ..Session::default() };
             session.when = Some(when.trim().to_owned());
@@ -30,10 +28,9 @@ pub fn decode(input: &Input<'_>) -> Decoded {
                 sessions.push(Session { start: at, ..Session::default() });
             }
             if let Some(session) = sessions.last_mut() {
-                session.line(line, at..end);
+                session.line(line, *span);
             }
         }
-        at = end;
     }
     let mut decoded = Decoded::default();
     for session in sessions.into_iter().filter(|s| !s.steps.is_empty()) {
@@ -47,8 +44,8 @@ pub fn decode(input: &Input<'_>) -> Decoded {
 
 #[derive(Default)]
 struct Session {
-    start: usize,
-    end: usize,
+    start: u64,
+    end: u64,
     when: Option<String>,
     model: Option<String>,
     cost: Option<f64>,
@@ -57,8 +54,8 @@ struct Session {
 
 impl Session {
     /// Adds a line to the step that is open if it is of the same kind, else opens one.
-    fn line(&mut self, line: &str, range: std::ops::Range<usize>) {
-        self.end = range.end;
+    fn line(&mut self, line: &str, span: ByteSpan) {
+        self.end = span.start + span.len;
         let (role, text) =
             match (line.strip_prefix("#### "), line.strip_prefix("> ").or_else(|| line.strip_prefix('>'))) {
                 (Some(text), _) => (Role::User, text),
@@ -73,7 +70,6 @@ impl Session {
         let answering = self.steps.last().is_some_and(|s| s.role == Role::Assistant && !s.text.trim().is_empty());
         let heading = role == Role::User && answering && !line.trim_end_matches(['\r', '\n']).ends_with("  ");
         let (role, text) = if heading { (Role::Assistant, line) } else { (role, text) };
-        let span = ByteSpan { start: range.start as u64, len: range.len() as u64 };
         match self.steps.last_mut() {
             // A blank line belongs to whatever was open.
             Some(last) if last.role == role || line.trim().is_empty() => {
@@ -116,7 +112,7 @@ impl Session {
         }
         let mut out = Trajectory {
             source: Source {
-                span: ByteSpan { start: self.start as u64, len: (self.end - self.start) as u64 },
+                span: ByteSpan { start: self.start, len: self.end.saturating_sub(self.start) },
                 ..Source::default()
             },
             agent: Some("aider".to_owned()),
