@@ -94,7 +94,7 @@ struct Cell {
 
 #[derive(Default)]
 struct Cells {
-    cells: Vec<Cell>,
+    row: Vec<Cell>,
     cursor: usize,
     /// What stands here is erased as soon as the cursor goes back to overwrite it.
     doomed: bool,
@@ -117,7 +117,7 @@ impl Cells {
 
     /// A mark without a column of its own joins the character before it.
     fn attach(&mut self, mark: &str) {
-        let before = self.cells.iter_mut().take(self.cursor).rev().find(|cell| !cell.text.is_empty());
+        let before = self.row.iter_mut().take(self.cursor).rev().find(|cell| !cell.text.is_empty());
         if let Some(cell) = before {
             cell.text.push_str(mark);
         }
@@ -130,38 +130,38 @@ impl Cells {
             self.blank_left_half();
         }
         let follows = self.cursor + 1;
-        match self.cells.get_mut(self.cursor) {
+        match self.row.get_mut(self.cursor) {
             Some(old) => *old = cell,
-            None => self.cells.push(cell),
+            None => self.row.push(cell),
         }
-        if let Some(next) = self.cells.get_mut(follows).filter(|next| next.text.is_empty()) {
+        if let Some(next) = self.row.get_mut(follows).filter(|next| next.text.is_empty()) {
             " ".clone_into(&mut next.text);
         }
         self.cursor = follows;
     }
 
     fn blank_left_half(&mut self) {
-        if self.cells.get(self.cursor).is_none_or(|old| !old.text.is_empty()) {
+        if self.row.get(self.cursor).is_none_or(|old| !old.text.is_empty()) {
             return;
         }
-        if let Some(left) = self.cursor.checked_sub(1).and_then(|left| self.cells.get_mut(left)) {
+        if let Some(left) = self.cursor.checked_sub(1).and_then(|left| self.row.get_mut(left)) {
             " ".clone_into(&mut left.text);
         }
     }
 
     fn fill_to(&mut self, column: usize) {
         let blank = || Cell { text: " ".to_owned(), style: Style::default() };
-        while self.cells.len() < column {
-            self.cells.push(blank());
+        while self.row.len() < column {
+            self.row.push(blank());
         }
     }
 
     fn erase(&mut self, parameter: &str) {
         match parameter {
-            "" | "0" => self.cells.truncate(self.cursor),
+            "" | "0" => self.row.truncate(self.cursor),
             // A terminal would show nothing of the line. In a log it was written to be read: it goes only where
             // something is written over it, as progress bars do.
-            "1" | "2" if self.cursor == 0 => self.cells.clear(),
+            "1" | "2" if self.cursor == 0 => self.row.clear(),
             "1" | "2" => self.doomed = true,
             _ => {}
         }
@@ -169,7 +169,7 @@ impl Cells {
 
     fn back(&mut self) {
         if std::mem::take(&mut self.doomed) {
-            self.cells.clear();
+            self.row.clear();
         }
         self.cursor = 0;
     }
@@ -192,7 +192,7 @@ fn overwritten_line(raw: &str, tab_width: usize, style: &mut Style) -> StyledLin
         }
     }
     let mut line = StyledLine::default();
-    for cell in cells.cells {
+    for cell in cells.row {
         line.push(&cell.text, cell.style);
     }
     line
