@@ -205,7 +205,7 @@ pub struct Dataset {
 /// run or model is called the same. Where that leaves several, none is taken. A label in the trajectory's own file
 /// beats a report about the instance, and that beats a report about the run; who says otherwise is kept.
 ///
-/// Ids that are spelled differently ([`ids`]) are one issue, under the fullest spelling.
+/// Ids that are spelled differently (`ids`) are one issue, under the fullest spelling.
 pub fn join(dataset: &Dataset) -> Vec<Issue> {
     join_with(dataset, &mut Log::default())
 }
