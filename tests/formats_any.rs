@@ -109,6 +109,16 @@ fn the_extension_decides_nothing() {
     }
 }
 
+/// Found by fuzzing: a reason that quotes the file is one line all the same.
+#[test]
+fn a_reason_is_one_line_whatever_it_quotes() {
+    let text = br#"{"info": {}, "messages": [{"role": "system", "content": "s"}], "trajectory_format": "mini-swe-agent-1.1\n\u001b[31m"}"#;
+    let reason = load_bytes(Path::new("x"), text.to_vec()).report.reason;
+    assert!(reason.contains("mini-swe-agent-1.1") && !reason.contains(char::is_control), "{reason:?}");
+    let reason = load_bytes(Path::new("x"), b"{\"what\\n\": 1}".to_vec()).report.reason;
+    assert!(!reason.contains(char::is_control), "{reason:?}");
+}
+
 /// Found by fuzzing: texts were made valid UTF-8 before their lines were counted, so every place behind the first bad
 /// byte was wrong.
 #[test]

@@ -190,7 +190,8 @@ fn refused(path: &Path, reason: String) -> LoadedFile {
     let report = FileReport {
         path: path.to_owned(),
         format: None,
-        reason,
+        // Reasons quote the file: one line, whatever it holds.
+        reason: crate::text::one_line(&reason),
         foreign: false,
         trajectories: 0,
         diagnostics: Vec::new(),
@@ -268,7 +269,7 @@ pub fn loaded(path: &Path, format: &'static Format, seen: &str, decoded: Decoded
     let report = FileReport {
         path: path.to_owned(),
         format: Some(format.id),
-        reason,
+        reason: crate::text::one_line(&reason),
         foreign: false,
         trajectories: trajectories.len(),
         diagnostics: decoded.diagnostics,
