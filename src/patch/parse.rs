@@ -145,7 +145,7 @@ impl<'a> Parser<'a> {
 
     /// A line that belongs to nothing. Blanks, a mail's signature and what follows it are usual.
     fn unknown_line(&mut self, line: &str) {
-        if line == "-- " || line == "--" {
+        if is_signature(line) {
             let starts_file = |ahead: &usize| {
                 self.is_path_pair(*ahead) || self.line(*ahead).is_some_and(|line| line.starts_with("diff --git "))
             };
@@ -235,7 +235,7 @@ impl<'a> Parser<'a> {
         }
         // Past the count: lines of a hunk whose header counts too few, but no signature and no blank line.
         let first = line.bytes().next();
-        matches!(first, Some(b'+' | b'-' | b' ')) && line != "-- " && line != "--" && !line.trim().is_empty()
+        matches!(first, Some(b'+' | b'-' | b' ')) && !is_signature(line) && !line.trim().is_empty()
     }
 
     fn close_file(&mut self) {
@@ -299,12 +299,24 @@ fn shortened(line: &str) -> String {
     crate::text::truncate(&crate::text::one_line(line), 60).into_owned()
 }
 
+/// Where the signature of a mail begins, behind its patch.
+fn is_signature(line: &str) -> bool {
+    matches!(line.trim_end_matches('\r'), "-- " | "--")
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
     use crate::patch::PatchState;
+
+    #[test]
+    fn a_mails_signature_is_no_line_of_the_patch_whatever_its_line_ends() {
+        let text = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n-- \n2.40.1\n";
+        assert_eq!(parse(text).stats(), (1, 1));
+        assert_eq!(parse(&text.replace('\n', "\r\n")).stats(), (1, 1), "found by fuzzing");
+    }
 
     #[test]
     fn text_that_is_no_diff() {
