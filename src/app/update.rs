@@ -166,7 +166,8 @@ fn changed(state: &mut State, part: Dataset) -> Vec<Effect> {
         }
     }
     state.data.change(part);
-    state.say(format!("{files} changed on disk: {runs} trajectories read again"));
+    let (file, trajectory) = (if files == 1 { "file" } else { "files" }, if runs == 1 { "y" } else { "ies" });
+    state.say(format!("{files} {file} changed on disk: {runs} trajector{trajectory} read again"));
     joined(state)
 }
 

@@ -53,7 +53,7 @@ pub fn load_within(paths: &[PathBuf], bytes: Option<u64>, on_file: &(dyn Fn(Load
         let mut file = match unit {
             Unit::File(entry) => load_single(entry, &tasks, &keep, on_file),
             Unit::Folder(unit) => load_many(unit, &keep, on_file),
-            Unit::Unreadable(path, reason) => refused(path, reason.clone()),
+            Unit::Unreadable(path, reason) => refused(path, reason),
         };
         file.report.foreign &= !paths.contains(&file.report.path);
         on_file(file.clone());
@@ -92,7 +92,7 @@ pub fn in_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 pub fn load_bytes(path: &Path, bytes: Vec<u8>) -> LoadedFile {
     match bytes::unpack(bytes) {
         Ok(content) => decode(path, &content),
-        Err(reason) => refused(path, reason),
+        Err(reason) => refused(path, &reason),
     }
 }
 
@@ -100,7 +100,7 @@ pub fn load_bytes(path: &Path, bytes: Vec<u8>) -> LoadedFile {
 pub fn load_entry(entry: &Entry) -> LoadedFile {
     match entry.read() {
         Ok(content) => decode(&entry.path, &content),
-        Err(reason) => refused(&entry.path, reason),
+        Err(reason) => refused(&entry.path, &reason),
     }
 }
 
@@ -186,12 +186,12 @@ pub fn load_folder(unit: &FolderUnit, only: Option<usize>, each: &(dyn Fn(&mut T
     file
 }
 
-fn refused(path: &Path, reason: String) -> LoadedFile {
+fn refused(path: &Path, reason: &str) -> LoadedFile {
     let report = FileReport {
         path: path.to_owned(),
         format: None,
         // Reasons quote the file: one line, whatever it holds.
-        reason: crate::text::one_line(&reason),
+        reason: crate::text::one_line(reason),
         foreign: false,
         trajectories: 0,
         diagnostics: Vec::new(),
@@ -231,7 +231,7 @@ fn decode(path: &Path, content: &bytes::Content) -> LoadedFile {
 pub fn recognise_document(path: &Path, document: &Document<'_>) -> Result<(&'static Format, Match), Box<LoadedFile>> {
     let sniff = Sniff::new(path, document);
     let best = explained(matches(&sniff));
-    let refuse = |reason, foreign| {
+    let refuse = |reason: &str, foreign| {
         let mut file = refused(path, reason);
         file.report.diagnostics.clone_from(&document.diagnostics);
         file.report.foreign = foreign;
@@ -239,9 +239,9 @@ pub fn recognise_document(path: &Path, document: &Document<'_>) -> Result<(&'sta
     };
     match (best, &document.shape) {
         (Some(best), _) => Ok(best),
-        (None, Shape::Other(what)) => Err(refuse(what.clone().into_owned(), true)),
+        (None, Shape::Other(what)) => Err(refuse(what, true)),
         (None, _) => Err(refuse(
-            format!("no known format: {} (`trajscope formats` lists what is read)", sniff.describe()),
+            &format!("no known format: {} (`trajscope formats` lists what is read)", sniff.describe()),
             false,
         )),
     }

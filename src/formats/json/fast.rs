@@ -124,7 +124,7 @@ impl Reader<'_> {
         let text = self.bytes.get(start..end - 1)?;
         self.at = end;
         // Control characters must be escaped. Without a way out early, so that many bytes are looked at together.
-        if text.iter().fold(false, |found, b| found | (*b < 0x20)) {
+        if text.iter().fold(u8::MAX, |least, b| least.min(*b)) < 0x20 {
             return None;
         }
         let Some(first) = memchr::memchr(b'\\', text) else {
