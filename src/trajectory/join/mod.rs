@@ -161,7 +161,10 @@ impl Issue {
             IssueId::Instance(id) => id.clone(),
             IssueId::Unnamed(path, record) => {
                 let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-                if *record == 0 { file.into_owned() } else { format!("{file}#{record}") }
+                // What a sub-agent did has no instance of its own, and is told from what people started.
+                let of = |a: &Attempt| a.trajectory.as_ref().is_some_and(|t| t.parent.is_some());
+                let kind = if self.attempts.iter().any(of) { " (sub-agent)" } else { "" };
+                if *record == 0 { format!("{file}{kind}") } else { format!("{file}#{record}{kind}") }
             }
         }
     }

@@ -403,6 +403,7 @@ fn records_of_one_session_are_one_attempt_at_the_instance_one_of_them_names() {
     };
     let issues = join(&dataset);
     assert_eq!(issues.len(), 3, "the instance, the session nobody names, the helper");
+    assert_eq!(issues.iter().filter(|i| i.name().ends_with(" (sub-agent)")).count(), 1);
     let named = issues.iter().find(|i| i.name() == "o__r-1").unwrap();
     assert_eq!(named.attempts.len(), 1);
     assert_eq!(named.attempts[0].diagnostics[0].code, "join.copy");
