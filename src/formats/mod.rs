@@ -66,6 +66,7 @@ pub use document::{Document, Row, Shape};
 pub use load::{LoadedFile, load, load_bytes, load_within, recognise};
 pub use names::instance_of;
 pub use open::{open, raw};
+pub use replay::{CONTINUES, mark_again};
 pub use sniff::{Confidence, Match, Sniff};
 pub use table::{Decoded, Format, Input, Kind, Reader, formats};
 pub use tree::{Claim, Entry, Folder, FolderInput};

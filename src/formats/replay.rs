@@ -16,6 +16,9 @@ use crate::trajectory::{Diagnostic, Severity, SharedTrajectory, Trajectory, Usag
 /// exported twice on purpose.
 const SESSIONS: [&str; 8] =
     ["claude-code", "claude-stream", "codex-rollout", "gemini-cli", "pi", "opencode", "copilot-cli", "qwen-code"];
+/// Code of the remark that a session continues another.
+pub const CONTINUES: &str = "session.continues";
+
 /// Marks the copies. Linear in the number of steps. A trajectory that holds copies and whose steps were let go is
 /// brought back by `open`.
 pub fn mark(trajectories: &mut [SharedTrajectory], open: impl Fn(&SharedTrajectory) -> Option<SharedTrajectory>) {
@@ -81,6 +84,21 @@ fn keys_of(trajectory: &Trajectory) -> Vec<Option<u64>> {
     trajectory.identities().into_iter().map(of).collect()
 }
 
+/// Marks the copies in a file that was read again, by what was known of it before: it has only grown since, and the
+/// session it continues was not read again with it.
+pub fn mark_again(trajectory: &mut Trajectory, known: &Trajectory) {
+    let Some(remark) = known.diagnostics.iter().find(|d| d.code == CONTINUES) else { return };
+    let before = session::totals(&trajectory.steps);
+    for at in known.copies() {
+        if let Some(step) = trajectory.steps.get_mut(at) {
+            step.is_demo = true;
+        }
+    }
+    let after = session::totals(&trajectory.steps);
+    trajectory.usage = less(trajectory.usage, before, after);
+    trajectory.diagnostics.push(remark.clone());
+}
+
 fn copied(trajectory: &mut Trajectory, source: &Trajectory, owners: &[Option<usize>]) {
     let before = session::totals(&trajectory.steps);
     let last = owners.iter().rposition(Option::is_some).unwrap_or(0);
@@ -100,7 +118,7 @@ fn copied(trajectory: &mut Trajectory, source: &Trajectory, owners: &[Option<usi
     let name = source.source.path.file_name().unwrap_or_default().to_string_lossy();
     let s = if copies == 1 { " is a copy" } else { "s are copies" };
     let text = format!("continues {name}: {all}{copies} step{s} and counted there");
-    trajectory.diagnostics.push(Diagnostic::new(Severity::Info, "session.continues", text));
+    trajectory.diagnostics.push(Diagnostic::new(Severity::Info, CONTINUES, text));
 }
 
 /// Totals without what the copies used, where that is known.

@@ -147,11 +147,20 @@ impl Trajectory {
         }
     }
 
+    /// Which steps are demonstrations or copies.
+    pub fn copies(&self) -> Vec<usize> {
+        if self.is_whole() {
+            self.steps.iter().enumerate().filter_map(|(at, step)| step.is_demo.then_some(at)).collect()
+        } else {
+            self.ledger.demos.iter().map(|at| *at as usize).collect()
+        }
+    }
+
     /// Takes back what was known of it before its steps were let go and read again: copies that were found, totals and
     /// remarks.
     pub fn recall(&mut self, known: &Self) {
-        for at in &known.ledger.demos {
-            if let Some(step) = self.steps.get_mut(*at as usize) {
+        for at in known.copies() {
+            if let Some(step) = self.steps.get_mut(at) {
                 step.is_demo = true;
             }
         }

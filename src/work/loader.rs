@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::formats::{self, LoadedFile};
-use crate::trajectory::{Dataset, FileReport};
+use crate::trajectory::Dataset;
 
 use super::event::WorkEvent;
 use super::watch::Watch;
@@ -28,10 +28,7 @@ pub fn spawn_loader(
 ) -> std::io::Result<()> {
     let load = move |on_file: &(dyn Fn(LoadedFile) + Sync)| formats::load_within(&paths, Some(KEEP), on_file);
     std::thread::Builder::new().name("loader".to_owned()).spawn(move || {
-        let began = SystemTime::now();
-        if let Some(read) = run(load, &send) {
-            let mut watch = Watch::new(&read, began);
-            drop(read);
+        if let Some(mut watch) = run(load, &send) {
             loop {
                 std::thread::sleep(watch.interval());
                 if !watch.look(&send) {
@@ -49,11 +46,12 @@ struct Parts {
     last: Option<Instant>,
 }
 
-/// Reports what `load` reads; the files looked at, if everything was read and somebody still listens.
+/// Reports what `load` reads; the watch over it, if everything was read and somebody still listens.
 fn run(
     load: impl FnOnce(&(dyn Fn(LoadedFile) + Sync)) -> Dataset,
     send: &(dyn Fn(WorkEvent) -> bool + Sync),
-) -> Option<Vec<FileReport>> {
+) -> Option<Watch> {
+    let began = SystemTime::now();
     let parts = Mutex::new(Parts { waiting: Dataset::default(), last: None });
     let on_file = |file: LoadedFile| {
         let ready = {
@@ -74,8 +72,8 @@ fn run(
     };
     match catch_unwind(AssertUnwindSafe(|| load(&on_file))) {
         Ok(dataset) => {
-            let files = dataset.files.clone();
-            send(WorkEvent::Loaded(Box::new(dataset))).then_some(files)
+            let watch = Watch::new(&dataset, began);
+            send(WorkEvent::Loaded(Box::new(dataset))).then_some(watch)
         }
         Err(panic) => {
             let why = super::text_of(&*panic);
@@ -99,6 +97,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::trajectory::FileReport;
 
     fn file(name: &str) -> LoadedFile {
         let report = FileReport {
@@ -127,7 +126,7 @@ mod tests {
             }
             Dataset { files: vec![file("whole").report], ..Dataset::default() }
         };
-        assert_eq!(run(load, &|event| send.send(event).is_ok()).unwrap().len(), 1);
+        assert!(run(load, &|event| send.send(event).is_ok()).is_some());
         drop(send);
         let events: Vec<_> = events.iter().collect();
         assert!(events.len() < 50, "{}", events.len());

@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::formats;
-use crate::trajectory::{Dataset, FileReport};
+use crate::trajectory::{Dataset, SharedTrajectory, TrajectoryKey};
 
 use super::event::WorkEvent;
 
@@ -26,13 +27,17 @@ pub(super) struct Watch {
     files: BTreeMap<PathBuf, Mark>,
     /// Folders and archives that were read as one: what is read again when a file below them changes.
     units: BTreeSet<PathBuf>,
+    /// Sessions that repeat others: a file read again by itself would count their steps once more.
+    continued: BTreeMap<TrajectoryKey, SharedTrajectory>,
 }
 
 impl Watch {
-    /// The files that were read, which began at this time: what changed since counts as changed.
-    pub(super) fn new(read: &[FileReport], began: SystemTime) -> Self {
+    /// What was read, which began at this time: what changed since counts as changed.
+    pub(super) fn new(read: &Dataset, began: SystemTime) -> Self {
         let mut watch = Self::default();
-        for report in read {
+        let continues = |t: &&SharedTrajectory| t.diagnostics.iter().any(|d| d.code == formats::CONTINUES);
+        watch.continued = read.trajectories.iter().filter(continues).map(|t| (t.key(), lean(t))).collect();
+        for report in &read.files {
             match std::fs::metadata(&report.path) {
                 Ok(meta) if meta.is_file() => {
                     let changed = meta.modified().ok().filter(|at| *at > began);
@@ -69,9 +74,33 @@ impl Watch {
             return true;
         }
         let paths: Vec<PathBuf> = changed.into_iter().collect();
-        let dataset: Dataset = formats::load_within(&paths, Some(super::loader::KEEP), &|_| {});
+        let mut dataset: Dataset = formats::load_within(&paths, Some(super::loader::KEEP), &|_| {});
+        for trajectory in &mut dataset.trajectories {
+            if let Some(known) = self.continued.get(&trajectory.key()) {
+                count_once(trajectory, known);
+            }
+        }
         send(WorkEvent::Changed(Box::new(dataset)))
     }
+}
+
+/// Marks what a session repeats of another, as it was known before its file grew.
+fn count_once(trajectory: &mut SharedTrajectory, known: &SharedTrajectory) {
+    // Marks are made on steps. Those that cannot be read any more keep what the file says of them.
+    let Ok(mut whole) = formats::open(trajectory) else { return };
+    // A session that was read together with the one it continues is marked already.
+    if whole.diagnostics.iter().any(|d| d.code == formats::CONTINUES) {
+        return;
+    }
+    formats::mark_again(Arc::make_mut(&mut whole), known);
+    *trajectory = if trajectory.is_whole() { whole } else { lean(&whole) };
+}
+
+/// Without its steps: only what is counted of them.
+fn lean(trajectory: &SharedTrajectory) -> SharedTrajectory {
+    let mut lean = Arc::clone(trajectory);
+    Arc::make_mut(&mut lean).forget_steps();
+    lean
 }
 
 fn mark(path: &Path) -> Option<Mark> {
@@ -103,7 +132,7 @@ mod tests {
         assert_eq!(first.trajectories[0].n_actions(), 1);
         assert!(first.files[0].diagnostics.iter().any(|d| d.message.contains("still writing")), "{:?}", first.files[0]);
         let later = SystemTime::now() + Duration::from_mins(1);
-        let mut watch = Watch::new(&first.files, later);
+        let mut watch = Watch::new(&first, later);
         let events = Mutex::new(Vec::new());
         let send = |event| {
             events.lock().unwrap().push(event);
@@ -119,6 +148,38 @@ mod tests {
         let [WorkEvent::Changed(now)] = events.as_slice() else { panic!("{events:?}") };
         assert_eq!(now.trajectories[0].n_actions(), 2);
         assert!(now.files[0].diagnostics.is_empty());
+    }
+
+    #[test]
+    fn a_resumed_session_that_grows_still_counts_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let answer = |id: &str, session: &str| {
+            format!(
+                "{{\"type\":\"assistant\",\"uuid\":\"u-{id}\",\"parentUuid\":null,\"sessionId\":\"{session}\",\"timestamp\":\"2025-01-01T00:00:0{}Z\",\"message\":{{\"id\":\"msg_0123456789012345678{id}\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[{{\"type\":\"text\",\"text\":\"said {id}\"}}],\"usage\":{{\"input_tokens\":10,\"output_tokens\":1}}}}}}\n",
+                id.len()
+            )
+        };
+        let (old, new) = (folder.path().join("a.jsonl"), folder.path().join("b.jsonl"));
+        std::fs::write(&old, answer("1", "s1")).unwrap();
+        let linked = answer("22", "s2").replace("\"parentUuid\":null", "\"parentUuid\":\"u-1\"");
+        std::fs::write(&new, answer("1", "s2") + &linked).unwrap();
+        let read = formats::load(&[folder.path().to_path_buf()], &|_| {});
+        let of = |data: &Dataset| {
+            let run = data.trajectories.iter().find(|t| t.source.path == new).unwrap();
+            (run.n_actions(), run.usage.tokens_in)
+        };
+        assert_eq!(of(&read), (1, Some(10)));
+        let mut watch = Watch::new(&read, SystemTime::now() + Duration::from_mins(1));
+        let more = answer("333", "s2").replace("\"parentUuid\":null", "\"parentUuid\":\"u-22\"");
+        std::fs::write(&new, answer("1", "s2") + &linked + &more).unwrap();
+        let seen = Mutex::new(None);
+        assert!(watch.look(&|event| {
+            if let WorkEvent::Changed(now) = event {
+                *seen.lock().unwrap() = Some(of(&now));
+            }
+            true
+        }));
+        assert_eq!(seen.into_inner().unwrap(), Some((2, Some(20))), "two of its own, the copy counted elsewhere");
     }
 
     #[test]
@@ -142,7 +203,7 @@ mod tests {
         let path = folder.path().join("run.jsonl");
         std::fs::write(&path, message("user") + &message("assistant")).unwrap();
         let read = formats::load(std::slice::from_ref(&path), &|_| {});
-        let mut watch = Watch::new(&read.files, SystemTime::UNIX_EPOCH);
+        let mut watch = Watch::new(&read, SystemTime::UNIX_EPOCH);
         let seen = Mutex::new(0);
         assert!(!watch.look(&|_| {
             *seen.lock().unwrap() += 1;
