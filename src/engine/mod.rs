@@ -17,6 +17,7 @@ mod weights;
 
 pub mod config;
 mod cpu;
+pub mod fit;
 
 use std::path::{Path, PathBuf};
 
