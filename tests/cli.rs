@@ -7,6 +7,9 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
+#[path = "cli/cache.rs"]
+mod cache;
+
 /// Runs the binary with nothing of this machine's environment.
 struct Env {
     dir: tempfile::TempDir,
@@ -90,7 +93,7 @@ fn help_names_every_command() {
     let output = env.run(&["--help"]);
     assert!(output.status.success());
     let help = stdout(&output);
-    for command in ["score", "rank", "export", "inspect", "critics", "formats", "doctor"] {
+    for command in ["score", "rank", "export", "inspect", "critics", "formats", "cache", "doctor"] {
         assert!(help.contains(command), "{command} is missing in\n{help}");
     }
 }

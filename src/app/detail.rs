@@ -244,7 +244,8 @@ pub fn run(entry: &IssueEntry, number: usize, scoring: Option<&Scoring>) -> Doc 
         doc.push(Tone::Note, format!("{}: {}", badge.label(), badge.help()));
     }
     if let Some(result) = scoring.and_then(|s| s.result.as_deref()) {
-        doc.push(Tone::Plain, format!("critic: {} tokens rendered", result.tokens));
+        let kept = if result.kept { ", scores kept from an earlier run" } else { "" };
+        doc.push(Tone::Plain, format!("critic: {} tokens rendered{kept}", result.tokens));
         for line in result.cut.iter().map(|c| &c.note).chain(&result.warnings) {
             doc.push(Tone::Note, text::one_line(line));
         }

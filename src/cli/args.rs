@@ -57,6 +57,10 @@ pub struct CriticArgs {
     /// Most tokens of one pass (default: the profile's).
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<usize>,
+    /// Compute every score anew: scores are neither read from nor written to the cache folder (`trajscope cache` says
+    /// where that is). Without this, what the same critic has read before is not computed again.
+    #[arg(long)]
+    pub no_cache: bool,
 }
 
 /// The headless commands.
@@ -76,6 +80,8 @@ pub enum Command {
     Critics(ListArgs),
     /// List the formats and how each is recognised.
     Formats(ListArgs),
+    /// Show where scores are kept between runs and how many there are, or remove them.
+    Cache(CacheArgs),
     /// Check this machine: devices, instruction sets, the engine against a second implementation.
     Doctor(ListArgs),
     /// Draw a screen as SVG, as it is after some keys (how the README's pictures are made).
@@ -197,6 +203,17 @@ pub struct JoinsArgs {
     /// Only what was not joined.
     #[arg(long)]
     pub missing: bool,
+}
+
+/// `trajscope cache`
+#[derive(Debug, ClapArgs)]
+pub struct CacheArgs {
+    /// Remove all kept scores. Nothing else in the folder is touched.
+    #[arg(long)]
+    pub clear: bool,
+    /// One JSON object.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `trajscope critics`, `formats`, `doctor`

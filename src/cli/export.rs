@@ -8,8 +8,9 @@ use crate::export::{Shape, chosen, to_bytes, write_new};
 /// Runs the command. Findings: an issue got no prediction, or something could not be read or scored.
 pub fn run(args: &ExportArgs, out: &mut Out) -> anyhow::Result<Verdict> {
     let loaded = load::load(&args.paths)?;
-    let mut critic = load::open_critic(&args.critic)?;
-    let (scores, unscored) = load::score_all(&loaded.issues, critic.as_deref_mut());
+    let mut opened = load::open_critic(&args.critic)?;
+    let (scores, unscored) = load::score_all(&loaded.issues, opened.critic.as_deref_mut());
+    opened.remark();
     let rankings: Vec<_> = loaded.issues.iter().map(|issue| rank::ranking(issue, &scores)).collect();
     let (predictions, left) = chosen(loaded.issues.iter().zip(&rankings));
     for l in &left {

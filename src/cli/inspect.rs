@@ -34,7 +34,7 @@ struct PositionLine {
 pub fn run(args: &InspectArgs, out: &mut Out) -> anyhow::Result<Verdict> {
     let loaded = load::load(std::slice::from_ref(&args.path))?;
     let trajectory = &formats::open(pick(args, &loaded.dataset.trajectories)?).map_err(anyhow::Error::msg)?;
-    let Some(critic) = load::open_critic(&args.critic)? else {
+    let Some(critic) = load::open_critic(&args.critic)?.critic else {
         bail!("--critic none reads nothing; name a critic");
     };
     let input = critic.inspect(trajectory)?;

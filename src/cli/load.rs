@@ -9,9 +9,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::args::CriticArgs;
 use super::out;
-use crate::critic::{Cancel, Critic, Profile, ScoreError, Scores};
+use crate::config::Dirs;
+use crate::critic::store::Store;
+use crate::critic::{Cached, Cancel, Critic, Profile, ScoreError, Scores};
 use crate::engine::{self, CriticSpec, DeviceChoice, DtypeChoice, EngineOptions};
 use crate::formats;
+use crate::term::OpenCritic;
 use crate::trajectory::{Dataset, Issue, Severity, SharedTrajectory, join};
 
 /// Bytes of steps kept in memory; those of further trajectories are read again when they are scored.
@@ -63,12 +66,53 @@ pub fn must_exist(paths: &[PathBuf]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Opens the critic named on the command line; `None` for `none`.
-pub fn open_critic(args: &CriticArgs) -> anyhow::Result<Option<Box<dyn Critic>>> {
-    match spec(args)? {
-        None => Ok(None),
-        Some((spec, options)) => Ok(Some(engine::open(&spec, &options)?)),
+/// A critic opened for a command, and what is kept of its scores.
+pub struct Opened {
+    /// `None` for `--critic none`.
+    pub critic: Option<Box<dyn Critic>>,
+    store: Option<Arc<Store>>,
+}
+
+impl Opened {
+    /// One line on stderr if scores could not be kept or read again: it costs time, not scores.
+    pub fn remark(&self) {
+        if let Some(line) = self.store.as_ref().and_then(|s| s.report().remark()) {
+            out::remark(&line);
+        }
     }
+}
+
+/// Opens the critic named on the command line.
+pub fn open_critic(args: &CriticArgs) -> anyhow::Result<Opened> {
+    let Some((spec, options)) = spec(args)? else {
+        return Ok(Opened { critic: None, store: None });
+    };
+    let store = store(args);
+    let critic = keeping(engine::open(&spec, &options)?, store.as_ref());
+    Ok(Opened { critic: Some(critic), store })
+}
+
+/// Where scores are kept; `None` with `--no-cache`, or if the user has no home.
+pub fn store(args: &CriticArgs) -> Option<Arc<Store>> {
+    let dirs = if args.no_cache { None } else { Dirs::find() };
+    dirs.map(|dirs| Arc::new(Store::new(dirs.scores())))
+}
+
+/// The critic with the store before it.
+pub fn keeping(critic: Box<dyn Critic>, store: Option<&Arc<Store>>) -> Box<dyn Critic> {
+    match store {
+        Some(store) => Box::new(Cached::new(critic, Arc::clone(store))),
+        None => critic,
+    }
+}
+
+/// How the screen opens the critic, on the critic's own thread; `None` for `none`.
+pub fn opener(args: &CriticArgs) -> anyhow::Result<Option<OpenCritic>> {
+    let store = store(args);
+    Ok(spec(args)?.map(|(spec, options)| -> OpenCritic {
+        let open = move || engine::open(&spec, &options).map_err(|e| e.to_string());
+        Box::new(move || open().map(|critic| keeping(critic, store.as_ref())))
+    }))
 }
 
 /// What the arguments mean: which critic with which options; `None` for `none`.

@@ -6,8 +6,7 @@ use super::args::OpenArgs;
 use super::{Verdict, load};
 use crate::app::{Keymap, ThemeName};
 use crate::config::Dirs;
-use crate::engine;
-use crate::term::{self, OpenCritic, OpenOptions};
+use crate::term::{self, OpenOptions};
 
 /// Checks what can be checked before the terminal is taken, then runs the application.
 pub fn run(args: &OpenArgs) -> anyhow::Result<Verdict> {
@@ -15,9 +14,7 @@ pub fn run(args: &OpenArgs) -> anyhow::Result<Verdict> {
         bail!("nothing to open: give files or folders, for example `trajscope sample-trajectories` (--help shows all)");
     }
     load::must_exist(&args.paths)?;
-    let critic = load::spec(&args.critic)?.map(|(spec, options)| -> OpenCritic {
-        Box::new(move || engine::open(&spec, &options).map_err(|e| e.to_string()))
-    });
+    let critic = load::opener(&args.critic)?;
     let dirs = Dirs::find();
     let mut notes = Vec::new();
     let options = OpenOptions {

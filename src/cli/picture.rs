@@ -1,18 +1,16 @@
 //! `trajscope picture`: a screen of the application as SVG on stdout.
 
-use super::args::PictureArgs;
+use super::args::{CriticArgs, PictureArgs};
 use super::out::Out;
 use super::{Verdict, load};
 use crate::app::{Keymap, ThemeName};
-use crate::engine;
-use crate::term::{self, OpenCritic, OpenOptions};
+use crate::term::{self, OpenOptions};
 
 /// Reads and scores everything, presses the keys, draws.
 pub fn run(args: &PictureArgs, out: &mut Out) -> anyhow::Result<Verdict> {
     load::must_exist(&args.paths)?;
-    let critic = load::spec(&args.critic)?.map(|(spec, options)| -> OpenCritic {
-        Box::new(move || engine::open(&spec, &options).map_err(|e| e.to_string()))
-    });
+    // The same command draws the same picture, whatever was scored before.
+    let critic = load::opener(&CriticArgs { no_cache: true, ..args.critic.clone() })?;
     let options = OpenOptions {
         paths: args.paths.clone(),
         critic,

@@ -43,8 +43,9 @@ pub fn ranking(issue: &Issue, scores: &ScoreTable) -> Ranking {
 /// Runs the command. Findings: something could not be read or scored.
 pub fn run(args: &RankArgs, out: &mut Out) -> anyhow::Result<Verdict> {
     let loaded = load::load(&args.paths)?;
-    let mut critic = load::open_critic(&args.critic)?;
-    let (scores, unscored) = load::score_all(&loaded.issues, critic.as_deref_mut());
+    let mut opened = load::open_critic(&args.critic)?;
+    let (scores, unscored) = load::score_all(&loaded.issues, opened.critic.as_deref_mut());
+    opened.remark();
     let rankings: Vec<Ranking> = loaded.issues.iter().map(|issue| ranking(issue, &scores)).collect();
     for (issue, ranking) in loaded.issues.iter().zip(&rankings) {
         if args.json {

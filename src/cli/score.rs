@@ -92,7 +92,8 @@ impl<'a> From<&'a Diagnostic> for DiagnosticLine<'a> {
 /// Runs the command. Findings: a trajectory with actions got no score, or something could not be read.
 pub fn run(args: &ScoreArgs, out: &mut Out) -> anyhow::Result<Verdict> {
     let loaded = load::load(&args.paths)?;
-    let mut critic = load::open_critic(&args.critic)?;
+    let mut opened = load::open_critic(&args.critic)?;
+    let critic = &mut opened.critic;
     let info = critic.as_ref().map(|c| CriticLine::from(c.info()));
     let threshold = args.drop.or_else(|| critic.as_ref().map(|c| c.info().drop_threshold)).unwrap_or(0.0);
     let all = load::trajectories(&loaded.issues);
@@ -126,6 +127,7 @@ pub fn run(args: &ScoreArgs, out: &mut Out) -> anyhow::Result<Verdict> {
         bar.inc(1);
     }
     bar.finish_and_clear();
+    opened.remark();
     Ok(Verdict::findings_if(findings))
 }
 

@@ -42,6 +42,11 @@ impl Dirs {
         self.config.join("keys.toml")
     }
 
+    /// Scores kept from earlier runs.
+    pub fn scores(&self) -> PathBuf {
+        self.cache.join("scores")
+    }
+
     /// Profiles of critics that the user wrote, one TOML file each.
     pub fn critics(&self) -> PathBuf {
         self.config.join("critics")
@@ -72,6 +77,7 @@ mod tests {
         assert_eq!(found.log_file(), Path::new("/elsewhere/trajscope.log"));
         assert_eq!(found.critics(), Path::new("/home/c/critics"));
         assert_eq!(found.keys_file(), Path::new("/home/c/keys.toml"));
+        assert_eq!(found.scores(), Path::new("/home/x/scores"));
     }
 
     #[test]

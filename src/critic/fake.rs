@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::{ActionScore, Cancel, Critic, CriticInfo, CriticInput, Profile, ScoreError, Scores, aggregate, render};
+use super::{
+    ActionScore, Cancel, Critic, CriticInfo, CriticInput, CriticText, Profile, ScoreError, Scores, aggregate, render,
+};
 use crate::trajectory::{ActionIx, Trajectory};
 
 /// How often a held critic looks whether it was cancelled.
@@ -104,7 +106,7 @@ impl Critic for FakeCritic {
             actions.push(score);
         }
         let score = aggregate(&self.profile, &actions);
-        Ok(Scores { score, actions, tokens: input.tokens, cut: None, warnings: input.warnings })
+        Ok(Scores { score, actions, tokens: input.tokens, cut: None, warnings: input.warnings, kept: false })
     }
 
     /// One "token" a byte: there is no tokenizer here.
@@ -123,6 +125,10 @@ impl Critic for FakeCritic {
             return Err(ScoreError::NoActions);
         }
         Ok(CriticInput { tokens: text.len(), text, positions, cut: None, warnings: rendered.warnings })
+    }
+
+    fn text(&self, trajectory: &Trajectory) -> Option<CriticText> {
+        Some(render(&self.profile, trajectory))
     }
 }
 

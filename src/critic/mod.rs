@@ -5,13 +5,16 @@
 //! ```
 
 mod aggregate;
+mod cached;
 pub mod display;
 pub mod fake;
 mod listing;
 mod profile;
 mod render;
+pub mod store;
 
 pub use aggregate::aggregate;
+pub use cached::Cached;
 pub use listing::Listing;
 pub use profile::{
     Activation, Aggregate, CutPolicy, Head, Positions, Profile, ProfileError, Render, RenderKind, Scale, Wording,
@@ -105,6 +108,8 @@ pub struct Scores {
     pub cut: Option<Cut>,
     /// What the critic was not given (from the rendering) and what went wrong while scoring: one line each.
     pub warnings: Vec<String>,
+    /// Taken from what was kept on disk (see [`store`]), not computed now.
+    pub kept: bool,
 }
 
 /// A fall of the reward between neighbouring scored actions.
@@ -228,6 +233,22 @@ pub trait Critic: Send {
 
     /// What it reads, without running it.
     fn inspect(&self, trajectory: &Trajectory) -> Result<CriticInput, ScoreError>;
+
+    /// The text its scores follow from, before tokens and cuts: same text, same critic, same scores. `None` = it
+    /// cannot say; such scores are not kept on disk.
+    fn text(&self, _trajectory: &Trajectory) -> Option<CriticText> {
+        None
+    }
+
+    /// What decides the last digits of a value besides weights, types and text: versions, kernels, type of the cache.
+    fn numerics(&self) -> String {
+        String::new()
+    }
+
+    /// Tokens that went through the model so far.
+    fn computed(&self) -> u64 {
+        0
+    }
 }
 
 /// Every fall of at least `at_least` between neighbouring scored actions, largest first (earlier first among equals).

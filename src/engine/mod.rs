@@ -31,6 +31,9 @@ use crate::critic::{Critic, CriticInfo, Profile};
 use score::Scorer;
 use tokens::TextTokenizer;
 
+/// Raised whenever a change of the forward pass changes values: scores kept on disk by older ones are not used then.
+const NUMERICS: u32 = 1;
+
 /// Advice that several messages give.
 mod help {
     pub(super) const FOLDER: &str =

@@ -1,7 +1,9 @@
 //! The critic itself: renders a trajectory, finds the tokens to read, runs the windows, hands out rewards.
 
+use super::NUMERICS;
 use super::model::{Model, PassError};
 use super::plan::{Plan, Unit, Window, plan};
+use super::selfcheck::instruction_sets;
 use super::tokens::{Encoded, TextTokenizer};
 use crate::critic::{
     ActionScore, Cancel, Critic, CriticInfo, CriticInput, CriticText, Cut, CutPolicy, Profile, ScoreError, Scores,
@@ -107,6 +109,15 @@ impl Critic for Scorer {
         };
         Ok(CriticInput { text, tokens, positions, cut, warnings: prepared.warnings })
     }
+
+    fn text(&self, trajectory: &Trajectory) -> Option<CriticText> {
+        Some(render(&self.profile, trajectory))
+    }
+
+    fn numerics(&self) -> String {
+        // Sums are in another order with other vectors.
+        format!("engine {NUMERICS} on {}", instruction_sets().join("+"))
+    }
 }
 
 impl Scorer {
@@ -170,7 +181,7 @@ impl Scorer {
                 .push(format!("{missing} of {} actions have no place in the critic's text: unscored", actions.len()));
         }
         let score = aggregate(&self.profile, &actions);
-        Scores { score, actions, tokens: prepared.encoded.ids.len(), cut, warnings }
+        Scores { score, actions, tokens: prepared.encoded.ids.len(), cut, warnings, kept: false }
     }
 
     /// What was left out, in words; `None` if all values are those of the whole text.

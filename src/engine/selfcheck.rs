@@ -210,7 +210,7 @@ fn devices() -> Vec<String> {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn instruction_sets() -> Vec<&'static str> {
+pub(super) fn instruction_sets() -> Vec<&'static str> {
     let found = [
         ("avx2", std::arch::is_x86_feature_detected!("avx2")),
         ("fma", std::arch::is_x86_feature_detected!("fma")),
@@ -220,7 +220,7 @@ fn instruction_sets() -> Vec<&'static str> {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn instruction_sets() -> Vec<&'static str> {
+pub(super) fn instruction_sets() -> Vec<&'static str> {
     if cfg!(target_arch = "aarch64") { vec!["neon"] } else { Vec::new() }
 }
 

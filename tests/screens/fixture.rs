@@ -183,7 +183,7 @@ pub fn answer_to(effect: &Effect) -> Option<Msg> {
         unscored: vec![5],
         note: "oldest turns left out: 40,112 tokens, at most 32,768".to_owned(),
     });
-    let scores = Scores { actions, score, tokens: 300 * n, cut, warnings: Vec::new() };
+    let scores = Scores { actions, score, tokens: 300 * n, cut, ..Scores::default() };
     Some(Msg::Done { key: key.clone(), generation: *generation, scores: Box::new(scores) })
 }
 
