@@ -122,7 +122,9 @@ impl Upload<'_> {
         let own = match matrix.dtype() {
             "bf16" => DType::BF16,
             "f16" => DType::F16,
-            _ => DType::F32,
+            "f32" => DType::F32,
+            // Blocks have no arithmetic of their own here.
+            _ => DType::BF16,
         };
         let shape = (matrix.rows(), matrix.cols());
         let dtype = self.dtype.unwrap_or(own);
@@ -155,7 +157,16 @@ impl DeviceModel {
         dtype: DtypeChoice,
     ) -> std::result::Result<Self, EngineError> {
         // Candle multiplies bf16 on the CPU only by widening everything on every call.
-        let dtype = (dtype == DtypeChoice::F32 || device.is_cpu()).then_some(DType::F32);
+        let dtype = match dtype {
+            _ if device.is_cpu() => Some(DType::F32),
+            DtypeChoice::Auto => None,
+            DtypeChoice::F32 => Some(DType::F32),
+            DtypeChoice::Bf16 => Some(DType::BF16),
+            DtypeChoice::F16 => Some(DType::F16),
+            DtypeChoice::Q8_0 => {
+                return Err(EngineError::Device(format!("{name}: {dtype} runs on the CPU only; use --dtype bf16")));
+            }
+        };
         let mut upload = Upload { weights, device: &device, dtype };
         let embedding = upload.matrix("model.embed_tokens.weight", config.vocab_size, config.hidden)?;
         let dtype = embedding.dtype();

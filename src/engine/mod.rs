@@ -3,17 +3,21 @@
 //! [`open`] gives a [`Critic`]: a checkpoint ([`Model`]) with its tokenizer and the profile that says what text it
 //! reads and where its value is. The forward pass on the CPU is this project's own; see `cpu`.
 
+mod blocks;
 mod device;
 mod embedded;
 mod error;
 mod matrix;
 mod model;
+mod numbers;
 mod options;
 mod plan;
+mod safetensors;
 mod score;
 mod selfcheck;
 mod tokens;
 mod weights;
+mod widen;
 
 pub mod config;
 mod cpu;

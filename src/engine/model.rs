@@ -8,7 +8,7 @@ use super::cpu::pool::{Pool, default_threads};
 use super::device::{DeviceModel, Place, find};
 use super::error::EngineError;
 use super::weights::Weights;
-use super::{DtypeChoice, EngineOptions, help};
+use super::{EngineOptions, help};
 
 /// Largest chunk of the forward pass, and the first one, which is small so that the first values come soon.
 const CHUNK: usize = 512;
@@ -114,7 +114,7 @@ impl Model {
         let network = match place {
             Place::Cpu => {
                 let pool = Pool::new(options.threads.unwrap_or_else(default_threads).max(1));
-                weights.widen(options.dtype == DtypeChoice::F32);
+                weights.store_as(options.dtype);
                 Network::Cpu(Box::new(CpuModel::load(&config, labels, &mut weights, pool)?))
             }
             Place::Candle(device, name) => {

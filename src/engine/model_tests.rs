@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use candle_core::Device;
 
 use super::*;
+use crate::engine::DtypeChoice;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/engine").join(name)

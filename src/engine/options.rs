@@ -58,25 +58,43 @@ impl FromStr for DeviceChoice {
     }
 }
 
-/// Type of the weights in memory. As text: `auto`, `f32`.
+/// Type of the weights in memory. On the CPU arithmetic is f32 whatever it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DtypeChoice {
-    /// That of the file. On the CPU arithmetic is f32 whatever the weights are.
+    /// That of the file.
     #[default]
     Auto,
     /// 32-bit floats.
     F32,
+    /// The upper half of 32-bit floats; weights that take less room already stay as they are.
+    Bf16,
+    /// IEEE half floats; weights that take less room already stay as they are.
+    F16,
+    /// ggml's Q8_0: 8 bits and a scale for every 32 numbers. Weights that take less room already stay as they are.
+    Q8_0,
+}
+
+impl DtypeChoice {
+    /// Every choice with its text.
+    pub const ALL: [(Self, &'static str); 5] =
+        [(Self::Auto, "auto"), (Self::F32, "f32"), (Self::Bf16, "bf16"), (Self::F16, "f16"), (Self::Q8_0, "q8_0")];
+}
+
+impl fmt::Display for DtypeChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Self::ALL.iter().find(|(choice, _)| choice == self).map_or("auto", |(_, text)| text))
+    }
 }
 
 impl FromStr for DtypeChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "f32" => Ok(Self::F32),
-            _ => Err(format!("dtype {text:?}: expected auto or f32")),
-        }
+        let found = Self::ALL.iter().find(|(_, name)| *name == text);
+        found.map(|(choice, _)| *choice).ok_or_else(|| {
+            let names = Self::ALL.map(|(_, name)| name);
+            format!("dtype {text:?}: expected one of {}", names.join(", "))
+        })
     }
 }
 
@@ -109,7 +127,14 @@ mod tests {
         assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(0)));
         assert!("gpu".parse::<DeviceChoice>().unwrap_err().contains("expected auto, cpu"));
         assert!("cuda:x".parse::<DeviceChoice>().is_err());
-        assert_eq!(("auto".parse(), "f32".parse()), (Ok(DtypeChoice::Auto), Ok(DtypeChoice::F32)));
-        assert!("int8".parse::<DtypeChoice>().is_err());
+    }
+
+    #[test]
+    fn types_are_read_as_they_are_written() {
+        for (dtype, text) in DtypeChoice::ALL {
+            assert_eq!((dtype.to_string().as_str(), text.parse()), (text, Ok(dtype)));
+        }
+        let said = "f64".parse::<DtypeChoice>().unwrap_err();
+        assert!(said.contains("dtype \"f64\": expected one of auto, f32, bf16"), "{said}");
     }
 }
