@@ -48,7 +48,9 @@ pub struct CriticArgs {
     /// `auto`, `cpu`, `cuda`, `cuda:N` or `metal` (the last ones only in a program built for them).
     #[arg(long, default_value = "auto")]
     pub device: String,
-    /// Type of the weights in memory: `auto` or `f32`.
+    /// Type of the weights in memory: `auto` (as in the file), `f32`, `bf16`, `f16`, `q8_0`, or `int8` (CPU: linear
+    /// layers computed in 8 bits, faster
+    /// and less exact).
     #[arg(long, default_value = "auto")]
     pub dtype: String,
     /// Threads of the forward pass (default: physical cores less one, at least one).

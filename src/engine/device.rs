@@ -163,7 +163,7 @@ impl DeviceModel {
             DtypeChoice::F32 => Some(DType::F32),
             DtypeChoice::Bf16 => Some(DType::BF16),
             DtypeChoice::F16 => Some(DType::F16),
-            DtypeChoice::Q8_0 => {
+            DtypeChoice::Q8_0 | DtypeChoice::Int8 => {
                 return Err(EngineError::Device(format!("{name}: {dtype} runs on the CPU only; use --dtype bf16")));
             }
         };

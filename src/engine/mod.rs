@@ -25,6 +25,7 @@ pub mod fit;
 
 use std::path::{Path, PathBuf};
 
+pub use cpu::int8::kernel_report as int8_kernel;
 pub use cpu::pool::{default_threads, physical_cores};
 pub use error::EngineError;
 pub use model::{Chunks, Model};

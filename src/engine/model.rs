@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::config::ModelConfig;
-use super::cpu::CpuModel;
 use super::cpu::pool::{Pool, default_threads};
+use super::cpu::{CpuModel, Settings};
 use super::device::{DeviceModel, Place, find};
 use super::error::EngineError;
 use super::weights::Weights;
-use super::{EngineOptions, help};
+use super::{DtypeChoice, EngineOptions, help};
 
 /// Largest chunk of the forward pass, and the first one, which is small so that the first values come soon.
 const CHUNK: usize = 512;
@@ -115,7 +115,8 @@ impl Model {
             Place::Cpu => {
                 let pool = Pool::new(options.threads.unwrap_or_else(default_threads).max(1));
                 weights.store_as(options.dtype);
-                Network::Cpu(Box::new(CpuModel::load(&config, labels, &mut weights, pool)?))
+                let settings = Settings { pool, int8: options.dtype == DtypeChoice::Int8 };
+                Network::Cpu(Box::new(CpuModel::load(&config, labels, &mut weights, settings)?))
             }
             Place::Candle(device, name) => {
                 let place = (device, name);

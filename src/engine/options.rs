@@ -58,7 +58,7 @@ impl FromStr for DeviceChoice {
     }
 }
 
-/// Type of the weights in memory. On the CPU arithmetic is f32 whatever it is.
+/// Type of the weights in memory. On the CPU arithmetic is f32 whatever it is, but for [`Self::Int8`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DtypeChoice {
     /// That of the file.
@@ -72,12 +72,20 @@ pub enum DtypeChoice {
     F16,
     /// ggml's Q8_0: 8 bits and a scale for every 32 numbers. Weights that take less room already stay as they are.
     Q8_0,
+    /// Linear layers in 8 bits, weights and activations (CPU only): about twice as fast as f32, and less exact.
+    Int8,
 }
 
 impl DtypeChoice {
     /// Every choice with its text.
-    pub const ALL: [(Self, &'static str); 5] =
-        [(Self::Auto, "auto"), (Self::F32, "f32"), (Self::Bf16, "bf16"), (Self::F16, "f16"), (Self::Q8_0, "q8_0")];
+    pub const ALL: [(Self, &'static str); 6] = [
+        (Self::Auto, "auto"),
+        (Self::F32, "f32"),
+        (Self::Bf16, "bf16"),
+        (Self::F16, "f16"),
+        (Self::Q8_0, "q8_0"),
+        (Self::Int8, "int8"),
+    ];
 }
 
 impl fmt::Display for DtypeChoice {

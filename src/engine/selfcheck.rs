@@ -9,8 +9,8 @@ use candle_transformers::models::qwen2;
 use safetensors::tensor::{Dtype, TensorView};
 
 use super::config::{Arch, ModelConfig};
-use super::cpu::CpuModel;
 use super::cpu::pool::{Pool, default_threads, physical_cores};
+use super::cpu::{CpuModel, Settings};
 use super::weights::Weights;
 
 /// What [`self_check`] found.
@@ -159,7 +159,9 @@ fn our_hidden(config: &ModelConfig, tensors: &Tensors, ids: &[u32]) -> Result<Ve
         .collect();
     let file = views.and_then(|views| safetensors::serialize(views, None)).map_err(|e| e.to_string())?;
     let weights = Weights::from_memory(file.into(), Path::new("self-check"));
-    let model = weights.and_then(|mut w| CpuModel::load(config, 1, &mut w, Pool::new(default_threads())));
+    let model = weights.and_then(|mut w| {
+        CpuModel::load(config, 1, &mut w, Settings { pool: Pool::new(default_threads()), int8: false })
+    });
     let mut model = model.map_err(|e| e.to_string())?;
     let reads: Vec<usize> = (0..ids.len()).collect();
     model.hidden_at(ids, &reads, &|| false).map_err(|_stopped| "stopped".into())

@@ -112,7 +112,8 @@ impl Weights {
     /// `f32` widens all), and so does the head, whose few numbers are the scale of every value.
     pub(super) fn store_as(&mut self, choice: DtypeChoice) {
         self.store = match choice {
-            DtypeChoice::Auto => None,
+            // Int8: the CPU's linear layers quantise what they are given.
+            DtypeChoice::Auto | DtypeChoice::Int8 => None,
             DtypeChoice::F32 => Some(NumberType::F32),
             DtypeChoice::Bf16 => Some(NumberType::Bf16),
             DtypeChoice::F16 => Some(NumberType::F16),

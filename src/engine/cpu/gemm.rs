@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use super::int8::{Activations, Packed};
 use super::pool::Pool;
 use crate::engine::matrix::Matrix;
 
@@ -37,10 +38,10 @@ fn last(rows: usize, cols: usize, row_stride: usize, col_stride: usize) -> usize
 
 /// A slice that several threads write to, each in its own part.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shared<'a> {
-    start: *mut f32,
+pub(super) struct Shared<'a, T = f32> {
+    start: *mut T,
     len: usize,
-    owner: PhantomData<&'a mut [f32]>,
+    owner: PhantomData<&'a mut [T]>,
 }
 
 #[expect(unsafe_code, reason = "threads write disjoint columns of one row-major matrix, which slices cannot express")]
@@ -49,22 +50,24 @@ mod raw {
 
     // SAFETY: a `Shared` is only a pointer into a slice it borrows mutably; who writes through it promises (in the
     // unsafe functions below) that no two threads touch the same element.
-    unsafe impl Send for Shared<'_> {}
+    unsafe impl<T: Send> Send for Shared<'_, T> {}
     // SAFETY: as above.
-    unsafe impl Sync for Shared<'_> {}
+    unsafe impl<T: Send> Sync for Shared<'_, T> {}
 
-    impl Shared<'_> {
+    impl<T> Shared<'_, T> {
         /// The elements from `start` to `end`.
         ///
         /// # Safety
         /// While the result lives, no other thread reads or writes these elements.
         #[expect(clippy::mut_from_ref, reason = "the point of the type; see the safety contract")]
-        pub(in super::super) unsafe fn part(&self, start: usize, end: usize) -> &mut [f32] {
+        pub(in super::super) unsafe fn part(&self, start: usize, end: usize) -> &mut [T] {
             assert!(start <= end && end <= self.len, "part inside the slice");
             // SAFETY: in bounds (just checked), exclusive by the caller's promise.
             unsafe { std::slice::from_raw_parts_mut(self.start.add(start), end - start) }
         }
+    }
 
+    impl Shared<'_> {
         /// `dst = lhs · rhs`, or `dst += lhs · rhs`; `dst` is row-major from `at` on, its rows `stride` apart.
         ///
         /// # Safety
@@ -147,9 +150,9 @@ mod raw {
 
 pub(super) use raw::product;
 
-impl<'a> Shared<'a> {
+impl<'a, T> Shared<'a, T> {
     /// Lends a slice to several threads.
-    pub(super) fn new(slice: &'a mut [f32]) -> Self {
+    pub(super) fn new(slice: &'a mut [T]) -> Self {
         Self { start: slice.as_mut_ptr(), len: slice.len(), owner: PhantomData }
     }
 }
@@ -158,9 +161,26 @@ impl<'a> Shared<'a> {
 #[derive(Debug)]
 pub(super) struct Linear {
     /// One row an output.
-    pub(super) weight: Matrix,
+    weight: Weight,
     /// One number an output.
-    pub(super) bias: Option<Vec<f32>>,
+    bias: Option<Vec<f32>>,
+}
+
+/// The weights of a layer, as its products want them.
+#[derive(Debug)]
+enum Weight {
+    /// In the file's type, widened to f32 where it is used.
+    Wide(Matrix),
+    /// In 8 bits, and multiplied so.
+    Int8(Packed),
+}
+
+/// Inputs of a layer: `tokens × width`, and room for their quantised form.
+#[derive(Debug)]
+pub(super) struct Input<'a> {
+    pub(super) x: &'a [f32],
+    pub(super) tokens: usize,
+    pub(super) scratch: &'a mut Activations,
 }
 
 /// Least outputs of one block: below this, packing the inputs again for every block costs more than it spreads.
@@ -169,30 +189,54 @@ const MIN_BLOCK: usize = 128;
 const WIDE_BYTES: usize = 2 << 20;
 
 impl Linear {
-    /// `out[t, ..] = x[t, ..] · W[rows]ᵀ + b[rows]`, or added to `out`. `x` is `tokens × W.cols`, `out` is
-    /// `tokens × rows.len()`, both row-major without gaps. Blocks of outputs are spread over the pool.
-    pub(super) fn apply(
+    /// A layer that computes in f32, or in 8 bits.
+    pub(super) fn new(weight: Matrix, bias: Option<Vec<f32>>, int8: bool) -> Self {
+        let weight = if int8 { Weight::Int8(Packed::new(&weight)) } else { Weight::Wide(weight) };
+        Self { weight, bias }
+    }
+
+    /// Type of the weights at rest.
+    pub(super) fn dtype(&self) -> &'static str {
+        match &self.weight {
+            Weight::Wide(matrix) => matrix.dtype(),
+            Weight::Int8(_) => "int8",
+        }
+    }
+
+    /// `out[t, ..] = x[t, ..] · W[rows]ᵀ + b[rows]`, or added to `out`. `out` is `tokens × rows.len()`, row-major without gaps. Blocks of outputs are spread over the
+    /// pool.
+    pub(super) fn apply(&self, pool: &Pool, input: Input<'_>, rows: Range<usize>, out: &mut [f32], accumulate: bool) {
+        if input.tokens == 0 || rows.is_empty() {
+            return;
+        }
+        match &self.weight {
+            Weight::Wide(matrix) => self.apply_wide(matrix, pool, &input, rows, out, accumulate),
+            Weight::Int8(packed) => {
+                input.scratch.set(pool, input.x, input.tokens, packed.cols());
+                packed.apply(pool, input.scratch, self.bias.as_deref(), rows, out, accumulate);
+            }
+        }
+    }
+
+    fn apply_wide(
         &self,
+        matrix: &Matrix,
         pool: &Pool,
-        x: &[f32],
-        tokens: usize,
+        input: &Input<'_>,
         rows: Range<usize>,
         out: &mut [f32],
         accumulate: bool,
     ) {
-        let (width, depth) = (rows.len(), self.weight.cols());
-        assert!(out.len() == tokens * width && rows.end <= self.weight.rows(), "shape of the result");
-        if tokens == 0 || width == 0 {
-            return;
-        }
-        let input = View::rows(x, tokens, depth, depth);
-        let block = self.block_size(pool, width);
+        let (tokens, width, depth) = (input.tokens, rows.len(), matrix.cols());
+        assert!(out.len() == tokens * width && rows.end <= matrix.rows(), "shape of the result");
+        let input = View::rows(input.x, tokens, depth, depth);
+        let block = block_size(matrix, pool, width);
         let shared = Shared::new(out);
         pool.run(width.div_ceil(block), |i| {
             let columns = i * block..((i + 1) * block).min(width);
             let (start, end) = (rows.start + columns.start, rows.start + columns.end);
             let mut scratch = Vec::new();
-            let weights = self.weight.rows_f32(start, end, &mut scratch);
+            let weights = matrix.rows_f32(start, end, &mut scratch);
             let weights = View::rows(weights, columns.len(), depth, depth).transposed();
             let bias = self.bias.as_ref().map(|b| &b[start..end]);
             #[expect(unsafe_code, reason = "blocks of columns are written by one thread each")]
@@ -202,14 +246,14 @@ impl Linear {
             }
         });
     }
+}
 
-    /// Outputs of one block: two blocks a thread so that a late thread does not hold up the rest, in multiples of 16.
-    fn block_size(&self, pool: &Pool, width: usize) -> usize {
-        let threads = pool.threads();
-        let fair = if threads == 1 { width } else { width.div_ceil(2 * threads).max(MIN_BLOCK) };
-        let most = if self.weight.is_f32() { width } else { (WIDE_BYTES / 4 / self.weight.cols().max(1)).max(64) };
-        fair.min(most).next_multiple_of(16)
-    }
+/// Outputs of one block: two blocks a thread so that a late thread does not hold up the rest, in multiples of 16.
+fn block_size(matrix: &Matrix, pool: &Pool, width: usize) -> usize {
+    let threads = pool.threads();
+    let fair = if threads == 1 { width } else { width.div_ceil(2 * threads).max(MIN_BLOCK) };
+    let most = if matrix.is_f32() { width } else { (WIDE_BYTES / 4 / matrix.cols().max(1)).max(64) };
+    fair.min(most).next_multiple_of(16)
 }
 
 #[cfg(test)]
@@ -242,13 +286,13 @@ mod tests {
             let pool = Pool::new(threads);
             for (tokens, width, depth) in [(1, 1, 1), (1, 300, 40), (5, 7, 3), (33, 531, 65), (64, 16, 128)] {
                 let (x, w, b) = (numbers(tokens * depth), numbers(width * depth), numbers(width));
-                let layer =
-                    Linear { weight: Matrix::new(width, depth, Numbers::F32(w.clone())), bias: Some(b.clone()) };
+                let layer = Linear::new(Matrix::new(width, depth, Numbers::F32(w.clone())), Some(b.clone()), false);
                 let mut out = vec![f32::NAN; tokens * width];
-                layer.apply(&pool, &x, tokens, 0..width, &mut out, false);
+                let mut scratch = Activations::default();
+                layer.apply(&pool, Input { x: &x, tokens, scratch: &mut scratch }, 0..width, &mut out, false);
                 let expected = naive(&x, &w, Some(&b), tokens, 0..width, depth);
                 assert!(close(&out, &expected), "{tokens}x{width}x{depth} on {threads}");
-                layer.apply(&pool, &x, tokens, 0..width, &mut out, true);
+                layer.apply(&pool, Input { x: &x, tokens, scratch: &mut scratch }, 0..width, &mut out, true);
                 let twice: Vec<f32> = expected.iter().map(|v| 2.0 * v).collect();
                 assert!(close(&out, &twice), "accumulated {tokens}x{width}x{depth} on {threads}");
             }
@@ -261,9 +305,10 @@ mod tests {
         let x = numbers(tokens * depth);
         let bits: Vec<u16> = numbers(width * depth).iter().map(|v| (v.to_bits() >> 16) as u16).collect();
         let wide: Vec<f32> = bits.iter().map(|b| f32::from_bits(u32::from(*b) << 16)).collect();
-        let layer = Linear { weight: Matrix::new(width, depth, Numbers::Bf16(bits)), bias: None };
+        let layer = Linear::new(Matrix::new(width, depth, Numbers::Bf16(bits)), None, false);
         let mut out = vec![f32::NAN; tokens * 13];
-        layer.apply(&Pool::new(2), &x, tokens, 5..18, &mut out, false);
+        let input = Input { x: &x, tokens, scratch: &mut Activations::default() };
+        layer.apply(&Pool::new(2), input, 5..18, &mut out, false);
         assert!(close(&out, &naive(&x, &wide, None, tokens, 5..18, depth)));
     }
 

@@ -3,6 +3,8 @@
 mod attention;
 mod cache;
 mod gemm;
+pub(super) mod int8;
+mod int8_kernels;
 pub(super) mod pool;
 pub(super) mod rope;
 mod simd;
@@ -13,7 +15,8 @@ use super::matrix::Matrix;
 use super::weights::Weights;
 use attention::{Context, Heads, attend};
 use cache::Cache;
-use gemm::{Linear, Shared};
+use gemm::{Input, Linear, Shared};
+use int8::Activations;
 use pool::Pool;
 use rope::Rope;
 
@@ -49,6 +52,7 @@ struct Buffers {
     attention: Vec<f32>,
     gate_up: Vec<f32>,
     product: Vec<f32>,
+    quantised: Activations,
 }
 
 /// A loaded model with its cache.
@@ -66,6 +70,15 @@ pub(super) struct CpuModel {
     buffers: Buffers,
 }
 
+/// How a model is to be run.
+#[derive(Debug)]
+pub(super) struct Settings {
+    /// The threads.
+    pub(super) pool: Pool,
+    /// Linear layers in 8 bits?
+    pub(super) int8: bool,
+}
+
 /// The work was told to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stopped;
@@ -76,11 +89,12 @@ impl CpuModel {
         config: &ModelConfig,
         labels: usize,
         weights: &mut Weights,
-        pool: Pool,
+        settings: Settings,
     ) -> Result<Self, EngineError> {
+        let Settings { pool, int8 } = settings;
         let hidden = config.hidden;
         let embedding = weights.matrix("model.embed_tokens.weight", config.vocab_size, hidden)?;
-        let layers: Result<_, _> = (0..config.layers).map(|i| Layer::load(config, weights, i)).collect();
+        let layers: Result<_, _> = (0..config.layers).map(|i| Layer::load(config, weights, i, int8)).collect();
         let norm = weights.vector("model.norm.weight", hidden)?;
         let weight = weights.matrix("score.weight", labels, hidden)?.into_f32();
         let bias = if weights.has("score.bias") { Some(weights.vector("score.bias", labels)?) } else { None };
@@ -115,7 +129,7 @@ impl CpuModel {
 
     /// Type of the weights at rest.
     pub(super) fn dtype(&self) -> &'static str {
-        self.layers.first().map_or_else(|| self.embedding.dtype(), |l| l.down.weight.dtype())
+        self.layers.first().map_or_else(|| self.embedding.dtype(), |l| l.down.dtype())
     }
 
     /// Appends `ids` to the cached tokens and returns the head's outputs at `reads` (indices into `ids`, ascending),
@@ -163,7 +177,7 @@ impl CpuModel {
 }
 
 impl Layer {
-    fn load(config: &ModelConfig, weights: &mut Weights, number: usize) -> Result<Self, EngineError> {
+    fn load(config: &ModelConfig, weights: &mut Weights, number: usize, int8: bool) -> Result<Self, EngineError> {
         let hidden = config.hidden;
         let (query, kv) = (config.heads * config.head_dim, config.kv_heads * config.head_dim);
         let name = |part: &str| format!("model.layers.{number}.{part}");
@@ -184,10 +198,10 @@ impl Layer {
         };
         let gate = weights.matrix(&name("mlp.gate_proj.weight"), config.intermediate, hidden)?;
         let up = weights.matrix(&name("mlp.up_proj.weight"), config.intermediate, hidden)?;
-        let plain = |weight| Linear { weight, bias: None };
+        let plain = |weight| Linear::new(weight, None, int8);
         Ok(Self {
             input_norm: weights.vector(&name("input_layernorm.weight"), hidden)?,
-            qkv: Linear { weight: qkv, bias: config.has_qkv_bias().then_some(bias) },
+            qkv: Linear::new(qkv, config.has_qkv_bias().then_some(bias), int8),
             head_norms,
             output: plain(weights.matrix(&name("self_attn.o_proj.weight"), hidden, query)?),
             mlp_norm: weights.vector(&name("post_attention_layernorm.weight"), hidden)?,
@@ -257,8 +271,9 @@ impl Chunk<'_> {
         attention.resize(queries.len(), 0.0);
         attend(self.pool, heads, queries, &self.positions, context, attention);
         let rows = self.positions.len();
-        let Buffers { residual, attention, .. } = &mut *self.buffers;
-        layer.output.apply(self.pool, attention, rows, 0..self.config.hidden, residual, true);
+        let Buffers { residual, attention, quantised, .. } = &mut *self.buffers;
+        let input = Input { x: attention, tokens: rows, scratch: quantised };
+        layer.output.apply(self.pool, input, 0..self.config.hidden, residual, true);
         self.norm(&layer.mlp_norm);
         self.feed_forward(layer);
     }
@@ -284,10 +299,10 @@ impl Chunk<'_> {
 
     /// `qkv = normed · W[rows]ᵀ + b`.
     fn project(&mut self, layer: &Layer, rows: std::ops::Range<usize>) {
-        let Buffers { normed, qkv, .. } = &mut *self.buffers;
+        let Buffers { normed, qkv, quantised, .. } = &mut *self.buffers;
         let tokens = self.positions.len();
         qkv.resize(tokens * rows.len(), 0.0);
-        layer.qkv.apply(self.pool, normed, tokens, rows, qkv, false);
+        layer.qkv.apply(self.pool, Input { x: normed, tokens, scratch: quantised }, rows, qkv, false);
     }
 
     /// Turns the keys by their position and puts keys and values into the cache. In a row of `qkv` they begin at
@@ -360,15 +375,17 @@ impl Chunk<'_> {
     /// `residual += down(silu(gate) · up)` of `normed`.
     fn feed_forward(&mut self, layer: &Layer) {
         let (rows, inner) = (self.positions.len(), self.config.intermediate);
-        let Buffers { residual, normed, gate_up, product, .. } = &mut *self.buffers;
+        let Buffers { residual, normed, gate_up, product, quantised, .. } = &mut *self.buffers;
         gate_up.resize(rows * 2 * inner, 0.0);
-        layer.gate_up.apply(self.pool, normed, rows, 0..2 * inner, gate_up, false);
+        let input = Input { x: normed, tokens: rows, scratch: quantised };
+        layer.gate_up.apply(self.pool, input, 0..2 * inner, gate_up, false);
         product.resize(rows * inner, 0.0);
         rows_in_parallel(self.pool, product, inner, |row, out| {
             let (gate, up) = gate_up[row * 2 * inner..(row + 1) * 2 * inner].split_at(inner);
             simd::silu_mul(gate, up, out);
         });
-        layer.down.apply(self.pool, product, rows, 0..self.config.hidden, residual, true);
+        let input = Input { x: product, tokens: rows, scratch: quantised };
+        layer.down.apply(self.pool, input, 0..self.config.hidden, residual, true);
     }
 }
 

@@ -13,6 +13,9 @@ fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
+/// Adding 1.5·2^23 rounds to a whole number, which then stands in the low bits, without a call in any instruction set.
+const ROUND: f32 = 12_582_912.0;
+
 /// Declares functions with a generic body and one compiled copy for AVX2 with FMA beside the plain one.
 macro_rules! vectorised {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block)*) => {$(
@@ -45,8 +48,6 @@ fn has_avx2() -> bool {
 /// e^x to about one unit in the last place for -87 ≤ x ≤ 88; smaller x give about 1e-38, larger ones about 1e38.
 #[inline(always)]
 fn exp<const FMA: bool>(x: f32) -> f32 {
-    // Adding 1.5·2^23 rounds to a whole number without a call, in every instruction set.
-    const ROUND: f32 = 12_582_912.0;
     let x = x.clamp(-87.3, 88.3);
     let shifted = fma::<FMA>(x, std::f32::consts::LOG2_E, ROUND);
     let n = shifted - ROUND;
@@ -165,6 +166,48 @@ vectorised! {
             tail += *score;
         }
         *sum += sum_lanes(lanes) + tail;
+    }
+
+    /// Writes `x` as whole numbers from -127 to 127 with 128 added, and returns what they are to be multiplied by.
+    /// A number that is none makes the scale one that is none.
+    fn quantise(x: &[f32], out: &mut [u8]) -> f32 {
+        let (chunks, rest) = x.as_chunks::<LANES>();
+        let (mut highest, mut odd) = ([0.0; LANES], [0.0; LANES]);
+        for chunk in chunks {
+            for i in 0..LANES {
+                let size = chunk[i].abs();
+                highest[i] = if size > highest[i] { size } else { highest[i] };
+                odd[i] += chunk[i] * 0.0;
+            }
+        }
+        let most = highest.iter().copied().chain(rest.iter().map(|v| v.abs())).fold(0.0, f32::max);
+        let odd = sum_lanes(odd) + rest.iter().map(|v| v * 0.0).sum::<f32>();
+        // Below that the inverse would be infinite: such numbers are taken for zeros.
+        let factor = if most > 1e-30 { 127.0 / most } else { 0.0 };
+        for (o, v) in out.iter_mut().zip(x) {
+            *o = ((v * factor + ROUND).to_bits() as u8).wrapping_add(128);
+        }
+        if most > 1e-30 { most / 127.0 + odd } else { odd }
+    }
+
+    /// `out = x · factor`, rounded; the products must lie within ±127.
+    fn to_bytes(x: &[f32], factor: f32, out: &mut [i8]) {
+        for (o, v) in out.iter_mut().zip(x) {
+            *o = (v * factor + ROUND).to_bits() as i8;
+        }
+    }
+
+    /// The largest sum of the positive parts, or of the negative parts, of two neighbours.
+    fn largest_pair(x: &[f32]) -> f32 {
+        let (pairs, rest) = x.as_chunks::<2>();
+        let part = |v: f32| if v > 0.0 { v } else { 0.0 };
+        let mut most = rest.first().map_or(0.0, |v| v.abs());
+        for [a, b] in pairs {
+            let (up, down) = (part(*a) + part(*b), part(-a) + part(-b));
+            let larger = if up > down { up } else { down };
+            most = if larger > most { larger } else { most };
+        }
+        most
     }
 
     /// `e^x` for every element, in place.
