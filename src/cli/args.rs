@@ -49,8 +49,7 @@ pub struct CriticArgs {
     #[arg(long, default_value = "auto")]
     pub device: String,
     /// Type of the weights in memory: `auto` (as in the file), `f32`, `bf16`, `f16`, `q8_0`, or `int8` (CPU: linear
-    /// layers computed in 8 bits, faster
-    /// and less exact).
+    /// layers computed in 8 bits, faster and less exact).
     #[arg(long, default_value = "auto")]
     pub dtype: String,
     /// Threads of the forward pass (default: physical cores less one, at least one).

@@ -206,14 +206,15 @@ impl Linear {
     /// `out[t, ..] = x[t, ..] · W[rows]ᵀ + b[rows]`, or added to `out`. `out` is `tokens × rows.len()`, row-major without gaps. Blocks of outputs are spread over the
     /// pool.
     pub(super) fn apply(&self, pool: &Pool, input: Input<'_>, rows: Range<usize>, out: &mut [f32], accumulate: bool) {
-        if input.tokens == 0 || rows.is_empty() {
+        let Input { x, tokens, scratch } = input;
+        if tokens == 0 || rows.is_empty() {
             return;
         }
         match &self.weight {
-            Weight::Wide(matrix) => self.apply_wide(matrix, pool, &input, rows, out, accumulate),
+            Weight::Wide(matrix) => self.apply_wide(matrix, pool, (x, tokens), rows, out, accumulate),
             Weight::Int8(packed) => {
-                input.scratch.set(pool, input.x, input.tokens, packed.cols());
-                packed.apply(pool, input.scratch, self.bias.as_deref(), rows, out, accumulate);
+                scratch.set(pool, x, tokens, packed.cols());
+                packed.apply(pool, scratch, self.bias.as_deref(), rows, out, accumulate);
             }
         }
     }
@@ -222,14 +223,14 @@ impl Linear {
         &self,
         matrix: &Matrix,
         pool: &Pool,
-        input: &Input<'_>,
+        (x, tokens): (&[f32], usize),
         rows: Range<usize>,
         out: &mut [f32],
         accumulate: bool,
     ) {
-        let (tokens, width, depth) = (input.tokens, rows.len(), matrix.cols());
+        let (width, depth) = (rows.len(), matrix.cols());
         assert!(out.len() == tokens * width && rows.end <= matrix.rows(), "shape of the result");
-        let input = View::rows(input.x, tokens, depth, depth);
+        let input = View::rows(x, tokens, depth, depth);
         let block = block_size(matrix, pool, width);
         let shared = Shared::new(out);
         pool.run(width.div_ceil(block), |i| {

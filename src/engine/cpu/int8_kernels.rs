@@ -147,7 +147,12 @@ fn groups<const COLUMNS: usize>(tile: Tile<'_>) -> impl Iterator<Item = Group<'_
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "vectors are loaded from and stored to arrays of their size")]
 mod x86 {
-    use std::arch::x86_64::*;
+    use std::arch::x86_64::{
+        _mm256_add_epi32, _mm256_add_ps, _mm256_cvtepi32_ps, _mm256_dpbusd_avx_epi32, _mm256_loadu_ps,
+        _mm256_loadu_si256, _mm256_madd_epi16, _mm256_maddubs_epi16, _mm256_mul_ps, _mm256_set1_epi16,
+        _mm256_set1_epi32, _mm256_set1_ps, _mm256_storeu_ps, _mm512_add_ps, _mm512_cvtepi32_ps, _mm512_dpbusd_epi32,
+        _mm512_loadu_ps, _mm512_loadu_si512, _mm512_mul_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_storeu_ps,
+    };
 
     use super::{ROWS, Tile, groups};
 

@@ -47,6 +47,7 @@ fn has_avx2() -> bool {
 
 /// e^x to about one unit in the last place for -87 ≤ x ≤ 88; smaller x give about 1e-38, larger ones about 1e38.
 #[inline(always)]
+#[expect(clippy::inline_always, reason = "must be compiled into the callers' instruction sets")]
 fn exp<const FMA: bool>(x: f32) -> f32 {
     let x = x.clamp(-87.3, 88.3);
     let shifted = fma::<FMA>(x, std::f32::consts::LOG2_E, ROUND);
