@@ -85,6 +85,8 @@ pub enum Command {
     Cache(CacheArgs),
     /// Check this machine: devices, instruction sets, the engine against a second implementation.
     Doctor(ListArgs),
+    /// Compare the engine with PyTorch's own outputs of a model.
+    Verify(VerifyArgs),
     /// Draw a screen as SVG, as it is after some keys (how the README's pictures are made).
     #[command(hide = true)]
     Picture(PictureArgs),
@@ -213,6 +215,40 @@ pub struct CacheArgs {
     #[arg(long)]
     pub clear: bool,
     /// One JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `trajscope verify`
+///
+/// The folder needs a reference.json with what PyTorch gives: `{"architecture": "Qwen2ForTokenClassification",
+/// "inputs": [[ids]], "f32": [row], "f64": [row], "greedy": [[ids]]}`, one row an input: the outputs of every token
+/// (ForTokenClassification), those of the last token (ForSequenceClassification), or the first logits of the last
+/// token (ForCausalLM). `f64` and `greedy`, ids that continue the inputs, may be missing. Exit code 1 if an output is
+/// further from `f32` than the tolerance.
+#[derive(Debug, ClapArgs)]
+#[command(verbatim_doc_comment)]
+pub struct VerifyArgs {
+    /// A Hugging Face model folder with a reference.json, or the name of a downloaded model.
+    #[arg(value_name = "DIR")]
+    pub model: String,
+    /// Tokens of one chunk of the forward pass, 0 for everything at once (default: growing, as when scoring).
+    #[arg(long, value_name = "N")]
+    pub chunk: Option<usize>,
+    /// `auto`, `cpu`, `cuda`, `cuda:N` or `metal`.
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Type of the weights in memory, as for `trajscope score`.
+    #[arg(long, default_value = "auto")]
+    pub dtype: String,
+    /// Threads of the forward pass (default: physical cores less one, at least one).
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Largest difference to let pass (default in f32: 2e-5 for values, 1e-4 for logits; f16 0.02, bf16 0.15 and 8-bit
+    /// 0.3 where that is not the file's own type computed in f32).
+    #[arg(long, value_name = "X")]
+    pub tolerance: Option<f64>,
+    /// One JSON object instead of a table.
     #[arg(long)]
     pub json: bool,
 }

@@ -16,6 +16,7 @@ mod out;
 mod picture;
 mod rank;
 mod score;
+mod verify;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -76,6 +77,7 @@ fn run(args: Args, out: &mut Out) -> anyhow::Result<Verdict> {
         Some(Command::Formats(a)) => lists::formats(&a, out),
         Some(Command::Cache(a)) => cache::run(&a, out),
         Some(Command::Doctor(a)) => doctor::run(&a, out),
+        Some(Command::Verify(a)) => verify::run(&a, out),
         Some(Command::Picture(a)) => picture::run(&a, out),
     }
 }

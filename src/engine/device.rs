@@ -7,7 +7,6 @@ use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::ops::{rms_norm, silu, softmax_last_dim};
 
 use super::config::ModelConfig;
-use super::cpu::rope::frequencies;
 use super::error::EngineError;
 use super::matrix::Matrix;
 use super::model::PassError;
@@ -84,6 +83,7 @@ struct Layer {
     qkv_bias: Option<Tensor>,
     head_norms: Option<(Tensor, Tensor)>,
     output: Tensor,
+    output_bias: Option<Tensor>,
     mlp_norm: Tensor,
     gate_up: Tensor,
     down: Tensor,
@@ -102,11 +102,18 @@ pub(super) struct DeviceModel {
     embedding: Tensor,
     layers: Vec<Layer>,
     norm: Tensor,
-    head: Tensor,
-    head_bias: Option<Tensor>,
     frequencies: Vec<f32>,
+    /// What every cosine and sine is multiplied by.
+    rope_factor: f32,
     capacity: usize,
     len: usize,
+}
+
+/// A weight matrix with its optional bias on the device: one layer of a head.
+#[derive(Debug)]
+pub(super) struct DeviceLinear {
+    weight: Tensor,
+    bias: Option<Tensor>,
 }
 
 /// Reads tensors and puts them on the device.
@@ -148,10 +155,9 @@ fn out_of_room(error: &candle_core::Error) -> EngineError {
 }
 
 impl DeviceModel {
-    /// Reads all tensors of a checkpoint onto `device`.
+    /// Reads all tensors of a checkpoint but its head's onto `device`.
     pub(super) fn load(
         config: &ModelConfig,
-        labels: usize,
         weights: &mut Weights,
         (device, name): (Device, String),
         dtype: DtypeChoice,
@@ -174,10 +180,7 @@ impl DeviceModel {
         let layers: std::result::Result<_, _> =
             (0..config.layers).map(|i| Layer::load(config, &mut upload, i)).collect();
         let norm = upload.vector("model.norm.weight", config.hidden, dtype)?;
-        upload.dtype = Some(DType::F32);
-        let head = upload.matrix("score.weight", labels, config.hidden)?;
-        let has_bias = upload.weights.has("score.bias");
-        let head_bias = if has_bias { Some(upload.vector("score.bias", labels, DType::F32)?) } else { None };
+        let (frequencies, rope_factor) = config.rotations();
         Ok(Self {
             config: config.clone(),
             name,
@@ -185,9 +188,8 @@ impl DeviceModel {
             embedding,
             layers: layers?,
             norm,
-            head,
-            head_bias,
-            frequencies: frequencies(config.head_dim, config.rope_theta),
+            frequencies,
+            rope_factor,
             capacity: 0,
             len: 0,
             device,
@@ -288,6 +290,9 @@ impl DeviceModel {
             let queries = layer.project(&normed, 0, queries_end)?;
             let attended = self.attend(layer, &queries, positions, start + ids.len(), &query_turns)?;
             x = (x + attended.matmul(&layer.output.t()?)?)?;
+            if let Some(bias) = &layer.output_bias {
+                x = x.broadcast_add(bias)?;
+            }
             let normed = rms_norm(&x, &layer.mlp_norm, self.config.rms_eps)?;
             let both = normed.matmul(&layer.gate_up.t()?)?;
             let inner = self.config.intermediate;
@@ -295,19 +300,47 @@ impl DeviceModel {
             x = (x + product.matmul(&layer.down.t()?)?)?;
         }
         let hidden = rms_norm(&x, &self.norm, self.config.rms_eps)?.to_dtype(DType::F32)?;
-        let mut outputs = hidden.matmul(&self.head.t()?)?;
-        if let Some(bias) = &self.head_bias {
-            outputs = outputs.broadcast_add(bias)?;
-        }
-        Ok(Some(outputs.flatten_all()?.to_vec1()?))
+        Ok(Some(hidden.flatten_all()?.to_vec1()?))
+    }
+
+    /// As `CpuModel::project`.
+    pub(super) fn project(&self, linear: Option<&DeviceLinear>, x: &[f32]) -> std::result::Result<Vec<f32>, PassError> {
+        let (weight, bias) = linear.map_or((&self.embedding, None), |linear| (&linear.weight, linear.bias.as_ref()));
+        let run = || -> Result<Vec<f32>> {
+            let width = weight.dim(1)?;
+            let x = Tensor::from_slice(x, (x.len() / width, width), &self.device)?.to_dtype(weight.dtype())?;
+            let mut outputs = x.matmul(&weight.t()?)?.to_dtype(DType::F32)?;
+            if let Some(bias) = bias {
+                outputs = outputs.broadcast_add(bias)?;
+            }
+            outputs.flatten_all()?.to_vec1()
+        };
+        run().map_err(|e| self.failed(&e))
+    }
+
+    /// Puts one layer of a head on the device: in f32, or in the model's type if it is `large`.
+    pub(super) fn linear(
+        &self,
+        weight: Matrix,
+        bias: Option<Vec<f32>>,
+        large: bool,
+    ) -> std::result::Result<DeviceLinear, EngineError> {
+        let dtype = if large { self.dtype } else { DType::F32 };
+        let (rows, cols) = (weight.rows(), weight.cols());
+        let put = |numbers: Vec<f32>, shape: &[usize], dtype| {
+            let made = Tensor::from_vec(numbers, shape, &Device::Cpu);
+            made.and_then(|t| t.to_dtype(dtype)?.to_device(&self.device)).map_err(|e| out_of_room(&e))
+        };
+        let weight = put(weight.into_f32(), &[rows, cols], dtype)?;
+        Ok(DeviceLinear { weight, bias: bias.map(|bias| put(bias, &[rows], DType::F32)).transpose()? })
     }
 
     /// Cosines and sines of some positions, each `positions × head_dim / 2`, f32.
     fn turns(&self, positions: &[usize]) -> Result<(Tensor, Tensor)> {
         let shape = (positions.len(), self.frequencies.len());
         let angles = || positions.iter().flat_map(|p| self.frequencies.iter().map(|f| f64::from(*p as f32 * f)));
-        let cos: Vec<f32> = angles().map(|a| a.cos() as f32).collect();
-        let sin: Vec<f32> = angles().map(|a| a.sin() as f32).collect();
+        let cos: Vec<f32> = angles().map(|a| a.cos() as f32 * self.rope_factor).collect();
+        let sin: Vec<f32> = angles().map(|a| a.sin() as f32 * self.rope_factor).collect();
         Ok((Tensor::from_vec(cos, shape, &self.device)?, Tensor::from_vec(sin, shape, &self.device)?))
     }
 
@@ -387,6 +420,8 @@ impl Layer {
         } else {
             None
         };
+        let output_bias = name("self_attn.o_proj.bias");
+        let output_bias = config.has_output_bias().then(|| from.vector(&output_bias, hidden, dtype)).transpose()?;
         let head_norms = if config.has_head_norms() {
             let query = from.vector(&name("self_attn.q_norm.weight"), config.head_dim, dtype)?;
             Some((query, from.vector(&name("self_attn.k_norm.weight"), config.head_dim, dtype)?))
@@ -401,6 +436,7 @@ impl Layer {
             qkv_bias,
             head_norms,
             output: from.matrix(&name("self_attn.o_proj.weight"), hidden, query)?,
+            output_bias,
             mlp_norm: from.vector(&name("post_attention_layernorm.weight"), hidden, dtype)?,
             gate_up: from.tensor(gate.stack(up))?,
             down: from.matrix(&name("mlp.down_proj.weight"), hidden, inner)?,

@@ -7,15 +7,21 @@ mod blocks;
 mod device;
 mod embedded;
 mod error;
+mod generate;
+mod head;
+mod hub;
 mod matrix;
 mod model;
+mod network;
 mod numbers;
 mod options;
 mod plan;
 mod safetensors;
+mod sample;
 mod score;
 mod selfcheck;
 mod tokens;
+mod verify;
 mod weights;
 mod widen;
 
@@ -28,9 +34,13 @@ use std::path::{Path, PathBuf};
 pub use cpu::int8::kernel_report as int8_kernel;
 pub use cpu::pool::{default_threads, physical_cores};
 pub use error::EngineError;
+pub use generate::{Ended, Generation};
+pub use hub::{find_model, is_hub_name};
 pub use model::{Chunks, Model};
 pub use options::{CriticSpec, DeviceChoice, DtypeChoice, EngineOptions};
+pub use sample::Sampling;
 pub use selfcheck::{SelfCheck, self_check};
+pub use verify::{Errors, InputResult, Verification, verify};
 
 use crate::critic::{Critic, CriticInfo, Profile};
 use score::Scorer;
@@ -65,7 +75,9 @@ fn open_folder(folder: &Path, options: &EngineOptions) -> Result<Box<dyn Critic>
     let (profile, note) = folder_profile(folder, &model, options)?;
     let file = folder.join("tokenizer.json");
     let tokenizer = std::fs::read(&file).map_err(|e| EngineError::io(&file, &e, help::FOLDER))?;
-    let name = folder.canonicalize().ok().and_then(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()));
+    let whole = folder.canonicalize().ok();
+    let own = || whole.as_deref().and_then(Path::file_name).map(|n| n.to_string_lossy().into_owned());
+    let name = whole.as_deref().and_then(hub::name_of_snapshot).or_else(own);
     let identity =
         Identity { id: name.unwrap_or_else(|| folder.display().to_string()), note, path: Some(folder.to_path_buf()) };
     assemble(model, (&tokenizer, &file), profile, identity, options)
@@ -124,7 +136,7 @@ fn assemble(
             model.labels()
         )));
     }
-    let positions = model.config().max_positions;
+    let positions = model.config().longest_text();
     let most = profile.max_tokens.min(positions);
     let fewer = (positions < profile.max_tokens)
         .then(|| format!("at most {positions} tokens, as the model says, not the profile's {}", profile.max_tokens));

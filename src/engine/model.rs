@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::config::ModelConfig;
-use super::cpu::pool::{Pool, default_threads};
-use super::cpu::{CpuModel, Settings};
-use super::device::{DeviceModel, Place, find};
+use super::device::{Place, find};
 use super::error::EngineError;
+use super::head::Head;
+use super::network::Network;
 use super::weights::Weights;
-use super::{DtypeChoice, EngineOptions, help};
+use super::{EngineOptions, help};
 
 /// Largest chunk of the forward pass, and the first one, which is small so that the first values come soon.
 const CHUNK: usize = 512;
@@ -59,22 +59,18 @@ pub(super) enum PassError {
     Failed(String),
 }
 
-#[derive(Debug)]
-enum Network {
-    Cpu(Box<CpuModel>),
-    Device(Box<DeviceModel>),
-}
-
 /// A checkpoint ready to run.
 #[derive(Debug)]
 pub struct Model {
     config: ModelConfig,
-    labels: usize,
     network: Network,
+    head: Head,
     /// Hash of config.json and of all tensors.
     hash: blake3::Hash,
     /// Ids of the tokens in the cache.
     cached: Vec<u32>,
+    /// As many of them were computed in chunks that end where a plain pass ends them; the rest token by token.
+    regular: usize,
     chunks: Chunks,
     note: Option<String>,
 }
@@ -110,23 +106,12 @@ impl Model {
         place: Place,
         options: &EngineOptions,
     ) -> Result<Self, EngineError> {
-        let labels = head_outputs(&config, &weights)?;
-        let network = match place {
-            Place::Cpu => {
-                let pool = Pool::new(options.threads.unwrap_or_else(default_threads).max(1));
-                weights.store_as(options.dtype);
-                let settings = Settings { pool, int8: options.dtype == DtypeChoice::Int8 };
-                Network::Cpu(Box::new(CpuModel::load(&config, labels, &mut weights, settings)?))
-            }
-            Place::Candle(device, name) => {
-                let place = (device, name);
-                Network::Device(Box::new(DeviceModel::load(&config, labels, &mut weights, place, options.dtype)?))
-            }
-        };
+        let network = Network::load(&config, &mut weights, place, options)?;
+        let head = Head::load(&config, &mut weights, &network)?;
         let mut hasher = blake3::Hasher::new();
         hasher.update(text).update(weights.hash().as_bytes());
         let hash = hasher.finalize();
-        Ok(Self { config, labels, network, hash, cached: Vec::new(), chunks: Chunks::default(), note: None })
+        Ok(Self { config, network, head, hash, cached: Vec::new(), regular: 0, chunks: Chunks::default(), note: None })
     }
 
     /// What config.json says.
@@ -134,33 +119,49 @@ impl Model {
         &self.config
     }
 
-    /// Outputs of the head.
+    /// Numbers per read: the outputs of the head, or the probabilities chosen with [`Model::choose_tokens`].
     pub fn labels(&self) -> usize {
-        self.labels
+        self.head.outputs()
+    }
+
+    /// Is it a language model? Then [`Model::choose_tokens`] says what its values are.
+    pub fn is_language(&self) -> bool {
+        self.head.is_language()
+    }
+
+    /// Makes a language model's values the logarithms of probabilities of the next token: one number for every
+    /// choice, of the sum of its ids' probabilities among all the vocabulary.
+    ///
+    /// # Errors
+    /// Not a language model, or an id beyond its vocabulary: one line.
+    pub fn choose_tokens(&mut self, choices: &[Vec<u32>]) -> Result<(), String> {
+        if !self.is_language() {
+            return Err(format!(
+                "{}: its values are the outputs of its head, no tokens can be chosen",
+                self.config.class
+            ));
+        }
+        let rows = self.config.vocab_size;
+        if let Some(id) = choices.iter().flatten().find(|id| **id as usize >= rows) {
+            return Err(format!("token id {id}: the vocabulary has {rows}"));
+        }
+        self.head.choose(choices.to_vec());
+        Ok(())
     }
 
     /// Where it runs: `"cpu"`, `"cuda:0"`, `"metal:0"`.
     pub fn device(&self) -> String {
-        match &self.network {
-            Network::Cpu(_) => "cpu".into(),
-            Network::Device(model) => model.name().into(),
-        }
+        self.network.device()
     }
 
     /// Type of the weights in memory; on the CPU all arithmetic is f32 whatever this is.
     pub fn dtype(&self) -> &'static str {
-        match &self.network {
-            Network::Cpu(model) => model.dtype(),
-            Network::Device(model) => model.dtype(),
-        }
+        self.network.dtype()
     }
 
     /// Threads of the forward pass on the CPU; 1 elsewhere.
     pub fn threads(&self) -> usize {
-        match &self.network {
-            Network::Cpu(model) => model.threads(),
-            Network::Device(_) => 1,
-        }
+        self.network.threads()
     }
 
     /// What should be said about the choice of device.
@@ -176,10 +177,20 @@ impl Model {
     /// The head's outputs at every token, `labels` numbers each, computed from scratch in the given chunks.
     pub fn values(&mut self, ids: &[u32], chunks: Chunks) -> Result<Vec<f32>, String> {
         let reads: Vec<usize> = (0..ids.len()).collect();
+        self.fresh(ids, &reads, Reading::Values, chunks)
+    }
+
+    /// The logits at some tokens (ascending indices into `ids`), computed from scratch in the given chunks: of a
+    /// language model one number for every id of the vocabulary, of any other its head's outputs.
+    pub fn logits(&mut self, ids: &[u32], at: &[usize], chunks: Chunks) -> Result<Vec<f32>, String> {
+        self.fresh(ids, at, Reading::Logits, chunks)
+    }
+
+    fn fresh(&mut self, ids: &[u32], at: &[usize], what: Reading, chunks: Chunks) -> Result<Vec<f32>, String> {
         let mut values = Vec::new();
         self.forget();
         let before = std::mem::replace(&mut self.chunks, chunks);
-        let done = self.run(ids, &reads, &|| false, &mut |_, outputs| values.extend_from_slice(outputs));
+        let done = self.read(ids, at, what, &|| false, &mut |_, outputs| values.extend_from_slice(outputs));
         self.chunks = before;
         match done {
             Ok(()) => Ok(values),
@@ -190,8 +201,7 @@ impl Model {
 
     /// Empties the cache.
     pub fn forget(&mut self) {
-        self.cached.clear();
-        self.truncate(0);
+        self.cut(0);
     }
 
     /// Reads the head's outputs at `reads` (ascending indices into `ids`); `found(i, outputs)` is called for read `i`
@@ -203,14 +213,30 @@ impl Model {
         stop: &(dyn Fn() -> bool + Sync),
         found: &mut dyn FnMut(usize, &[f32]),
     ) -> Result<(), PassError> {
+        self.read(ids, reads, Reading::Values, stop, found)
+    }
+
+    fn read(
+        &mut self,
+        ids: &[u32],
+        reads: &[usize],
+        what: Reading,
+        stop: &(dyn Fn() -> bool + Sync),
+        found: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<(), PassError> {
         let Some(len) = reads.last().map(|last| last + 1) else { return Ok(()) };
         let ids = ids.get(..len).ok_or_else(|| PassError::Failed("a value beyond the last token".into()))?;
-        if let Some(id) = ids.iter().find(|id| **id as usize >= self.config.vocab_size) {
-            let rows = self.config.vocab_size;
-            return Err(PassError::Failed(format!("token id {id} has no row in the embedding of {rows}")));
+        self.check(ids)?;
+        let width = match what {
+            Reading::Values => self.labels(),
+            Reading::Logits => self.head.logit_width(),
+        };
+        if width == 0 {
+            let class = &self.config.class;
+            return Err(PassError::Failed(format!("{class}: say which tokens' probabilities are its values")));
         }
         let mut start = self.reuse(ids, reads[0]);
-        self.reserve(len)?;
+        self.network.reserve(len)?;
         let mut next = 0;
         while start < len {
             if stop() {
@@ -219,9 +245,14 @@ impl Model {
             let end = self.chunks.end(start, len);
             let here = reads[next..].partition_point(|r| *r < end);
             let chunk_reads: Vec<usize> = reads[next..next + here].iter().map(|r| r - start).collect();
-            let outputs = self.append(&ids[start..end], &chunk_reads, stop)?;
+            let states = self.network.append(&ids[start..end], &chunk_reads, stop)?;
             self.cached.extend_from_slice(&ids[start..end]);
-            for (i, row) in outputs.chunks_exact(self.labels).enumerate() {
+            self.regular = end;
+            let outputs = match what {
+                Reading::Values => self.head.apply(&self.network, &states)?,
+                Reading::Logits => self.head.logits(&self.network, &states)?,
+            };
+            for (i, row) in outputs.chunks_exact(width).enumerate() {
                 found(next + i, row);
             }
             next += here;
@@ -230,58 +261,78 @@ impl Model {
         Ok(())
     }
 
+    /// The logits of the token after `text`. All that the cache holds of the same beginning is used, however it was
+    /// computed.
+    pub(super) fn next_logits(
+        &mut self,
+        text: &[u32],
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Vec<f32>, PassError> {
+        self.check(text)?;
+        let last =
+            text.len().checked_sub(1).ok_or_else(|| PassError::Failed("nothing to continue: no tokens".into()))?;
+        let mut start = self.common(text).min(last);
+        let regular = start <= self.regular && self.chunks.floor(start) == start;
+        self.cut(start);
+        self.network.reserve(text.len())?;
+        loop {
+            let end = self.chunks.end(start, text.len());
+            let read = if end == text.len() { vec![last - start] } else { Vec::new() };
+            let states = self.network.append(&text[start..end], &read, stop)?;
+            self.cached.extend_from_slice(&text[start..end]);
+            if regular {
+                self.regular = end;
+            }
+            start = end;
+            if start == text.len() {
+                return self.head.logits(&self.network, &states);
+            }
+        }
+    }
+
+    /// Can these ids be read at all?
+    fn check(&self, ids: &[u32]) -> Result<(), PassError> {
+        let rows = self.config.vocab_size;
+        if let Some(id) = ids.iter().find(|id| **id as usize >= rows) {
+            return Err(PassError::Failed(format!("token id {id} has no row in the embedding of {rows}")));
+        }
+        match self.config.window {
+            Some(window) if ids.len() > window => Err(PassError::Failed(format!(
+                "{} tokens: this model has sliding attention over {window} tokens, which is only run for texts that \
+                 are no longer; use --max-tokens {window}",
+                ids.len()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// Cuts the cache back to what `ids` begins with: a whole number of chunks, before the first value to read.
     fn reuse(&mut self, ids: &[u32], first_read: usize) -> usize {
-        let common = self.cached.iter().zip(ids).take_while(|(a, b)| a == b).count();
-        let keep = self.chunks.floor(common.min(first_read));
-        self.cached.truncate(keep);
-        self.truncate(keep);
+        let keep = self.chunks.floor(self.common(ids).min(first_read).min(self.regular));
+        self.cut(keep);
         keep
     }
 
-    fn truncate(&mut self, len: usize) {
-        match &mut self.network {
-            Network::Cpu(model) => model.truncate(len),
-            Network::Device(model) => model.truncate(len),
-        }
+    /// How many tokens the cache and `ids` begin with alike.
+    fn common(&self, ids: &[u32]) -> usize {
+        self.cached.iter().zip(ids).take_while(|(a, b)| a == b).count()
     }
 
-    fn reserve(&mut self, len: usize) -> Result<(), PassError> {
-        match &mut self.network {
-            Network::Cpu(model) => {
-                model.reserve(len);
-                Ok(())
-            }
-            Network::Device(model) => model.reserve(len),
-        }
-    }
-
-    fn append(
-        &mut self,
-        ids: &[u32],
-        reads: &[usize],
-        stop: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Vec<f32>, PassError> {
-        match &mut self.network {
-            Network::Cpu(model) => model.append(ids, reads, stop).map_err(|_stopped| PassError::Stopped),
-            Network::Device(model) => model.append(ids, reads, stop),
-        }
+    /// Forgets the tokens from `len` on.
+    fn cut(&mut self, len: usize) {
+        self.cached.truncate(len);
+        self.regular = self.regular.min(len);
+        self.network.truncate(len);
     }
 }
 
-/// The number of outputs: what config.json says, else what the tensor's shape says.
-fn head_outputs(config: &ModelConfig, weights: &Weights) -> Result<usize, EngineError> {
-    match (config.num_labels, weights.shape("score.weight")) {
-        (Some(labels), _) => Ok(labels),
-        (None, Some([labels, _])) => Ok(*labels),
-        (None, shape) => Err(EngineError::Tensor {
-            file: weights.origin().to_path_buf(),
-            tensor: "score.weight".into(),
-            expected: format!("a head of shape [labels, {}]", config.hidden),
-            found: shape.map_or("no such tensor".into(), |s| format!("shape {s:?}")),
-            help: "this checkpoint has no reward head: it is a language model, not a critic".into(),
-        }),
-    }
+/// What is wanted at a read.
+#[derive(Debug, Clone, Copy)]
+enum Reading {
+    /// The values: `labels` numbers.
+    Values,
+    /// All outputs of the last layer.
+    Logits,
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use candle_nn::VarBuilder;
 use candle_transformers::models::qwen2;
 use safetensors::tensor::{Dtype, TensorView};
 
-use super::config::{Arch, ModelConfig};
+use super::config::{Arch, ModelConfig, RopeScaling, Task};
 use super::cpu::pool::{Pool, default_threads, physical_cores};
 use super::cpu::{CpuModel, Settings};
 use super::weights::Weights;
@@ -81,6 +81,7 @@ fn small_config() -> ModelConfig {
     ModelConfig {
         arch: Arch::Qwen2,
         class: "Qwen2ForTokenClassification".into(),
+        task: Task::TokenValues,
         vocab_size: 101,
         hidden: 64,
         intermediate: 144,
@@ -88,9 +89,13 @@ fn small_config() -> ModelConfig {
         heads: 4,
         kv_heads: 2,
         head_dim: 16,
+        attention_bias: true,
+        tied: false,
         rms_eps: 1e-6,
         rope_theta: 1e6,
+        rope_scaling: RopeScaling::Default,
         max_positions: 1024,
+        window: None,
         num_labels: Some(1),
         labels: Vec::new(),
     }
@@ -159,12 +164,11 @@ fn our_hidden(config: &ModelConfig, tensors: &Tensors, ids: &[u32]) -> Result<Ve
         .collect();
     let file = views.and_then(|views| safetensors::serialize(views, None)).map_err(|e| e.to_string())?;
     let weights = Weights::from_memory(file.into(), Path::new("self-check"));
-    let model = weights.and_then(|mut w| {
-        CpuModel::load(config, 1, &mut w, Settings { pool: Pool::new(default_threads()), int8: false })
-    });
+    let model = weights
+        .and_then(|mut w| CpuModel::load(config, &mut w, Settings { pool: Pool::new(default_threads()), int8: false }));
     let mut model = model.map_err(|e| e.to_string())?;
     let reads: Vec<usize> = (0..ids.len()).collect();
-    model.hidden_at(ids, &reads, &|| false).map_err(|_stopped| "stopped".into())
+    model.append(ids, &reads, &|| false).map_err(|_stopped| "stopped".into())
 }
 
 fn candle_hidden(config: &ModelConfig, tensors: &Tensors, ids: &[u32]) -> candle_core::Result<Vec<f32>> {

@@ -211,44 +211,46 @@ impl Linear {
             return;
         }
         match &self.weight {
-            Weight::Wide(matrix) => self.apply_wide(matrix, pool, (x, tokens), rows, out, accumulate),
+            Weight::Wide(matrix) => {
+                wide(matrix, self.bias.as_deref(), pool, (x, tokens), rows, out, accumulate);
+            }
             Weight::Int8(packed) => {
                 scratch.set(pool, x, tokens, packed.cols());
                 packed.apply(pool, scratch, self.bias.as_deref(), rows, out, accumulate);
             }
         }
     }
-
-    fn apply_wide(
-        &self,
-        matrix: &Matrix,
-        pool: &Pool,
-        (x, tokens): (&[f32], usize),
-        rows: Range<usize>,
-        out: &mut [f32],
-        accumulate: bool,
-    ) {
-        let (width, depth) = (rows.len(), matrix.cols());
-        assert!(out.len() == tokens * width && rows.end <= matrix.rows(), "shape of the result");
-        let input = View::rows(x, tokens, depth, depth);
-        let block = block_size(matrix, pool, width);
-        let shared = Shared::new(out);
-        pool.run(width.div_ceil(block), |i| {
-            let columns = i * block..((i + 1) * block).min(width);
-            let (start, end) = (rows.start + columns.start, rows.start + columns.end);
-            let mut scratch = Vec::new();
-            let weights = matrix.rows_f32(start, end, &mut scratch);
-            let weights = View::rows(weights, columns.len(), depth, depth).transposed();
-            let bias = self.bias.as_ref().map(|b| &b[start..end]);
-            #[expect(unsafe_code, reason = "blocks of columns are written by one thread each")]
-            // SAFETY: block `i` writes only its own columns, and every `i` is given out once.
-            unsafe {
-                raw::block(&shared, width, columns.start, bias, input, weights, accumulate);
-            }
-        });
-    }
 }
 
+/// `Linear::apply` for weights that are multiplied in f32.
+pub(super) fn wide(
+    matrix: &Matrix,
+    bias: Option<&[f32]>,
+    pool: &Pool,
+    (x, tokens): (&[f32], usize),
+    rows: Range<usize>,
+    out: &mut [f32],
+    accumulate: bool,
+) {
+    let (width, depth) = (rows.len(), matrix.cols());
+    assert!(out.len() == tokens * width && rows.end <= matrix.rows(), "shape of the result");
+    let input = View::rows(x, tokens, depth, depth);
+    let block = block_size(matrix, pool, width);
+    let shared = Shared::new(out);
+    pool.run(width.div_ceil(block), |i| {
+        let columns = i * block..((i + 1) * block).min(width);
+        let (start, end) = (rows.start + columns.start, rows.start + columns.end);
+        let mut scratch = Vec::new();
+        let weights = matrix.rows_f32(start, end, &mut scratch);
+        let weights = View::rows(weights, columns.len(), depth, depth).transposed();
+        let bias = bias.map(|b| &b[start..end]);
+        #[expect(unsafe_code, reason = "blocks of columns are written by one thread each")]
+        // SAFETY: block `i` writes only its own columns, and every `i` is given out once.
+        unsafe {
+            raw::block(&shared, width, columns.start, bias, input, weights, accumulate);
+        }
+    });
+}
 /// Outputs of one block: two blocks a thread so that a late thread does not hold up the rest, in multiples of 16.
 fn block_size(matrix: &Matrix, pool: &Pool, width: usize) -> usize {
     let threads = pool.threads();

@@ -2,6 +2,7 @@
 
 mod attention;
 mod cache;
+pub(super) mod dense;
 mod gemm;
 pub(super) mod int8;
 mod int8_kernels;
@@ -15,6 +16,7 @@ use super::matrix::Matrix;
 use super::weights::Weights;
 use attention::{Context, Heads, attend};
 use cache::Cache;
+use dense::Dense;
 use gemm::{Input, Linear, Shared};
 use int8::Activations;
 use pool::Pool;
@@ -35,13 +37,6 @@ struct Layer {
     down: Linear,
 }
 
-/// A token-value head: a few linear outputs of the last hidden state.
-#[derive(Debug)]
-struct Head {
-    weight: Vec<f32>,
-    bias: Option<Vec<f32>>,
-}
-
 /// Buffers of one chunk, kept between chunks.
 #[derive(Debug, Default)]
 struct Buffers {
@@ -59,11 +54,10 @@ struct Buffers {
 #[derive(Debug)]
 pub(super) struct CpuModel {
     config: ModelConfig,
-    labels: usize,
+    /// One row a token id; a head may multiply by it too.
     embedding: Matrix,
     layers: Vec<Layer>,
     norm: Vec<f32>,
-    head: Head,
     cache: Cache,
     rope: Rope,
     pool: Pool,
@@ -84,28 +78,19 @@ pub(super) struct Settings {
 pub(super) struct Stopped;
 
 impl CpuModel {
-    /// Reads all tensors of a checkpoint.
-    pub(super) fn load(
-        config: &ModelConfig,
-        labels: usize,
-        weights: &mut Weights,
-        settings: Settings,
-    ) -> Result<Self, EngineError> {
+    /// Reads all tensors of a checkpoint but its head's.
+    pub(super) fn load(config: &ModelConfig, weights: &mut Weights, settings: Settings) -> Result<Self, EngineError> {
         let Settings { pool, int8 } = settings;
         let hidden = config.hidden;
         let embedding = weights.matrix("model.embed_tokens.weight", config.vocab_size, hidden)?;
         let layers: Result<_, _> = (0..config.layers).map(|i| Layer::load(config, weights, i, int8)).collect();
         let norm = weights.vector("model.norm.weight", hidden)?;
-        let weight = weights.matrix("score.weight", labels, hidden)?.into_f32();
-        let bias = if weights.has("score.bias") { Some(weights.vector("score.bias", labels)?) } else { None };
         Ok(Self {
-            labels,
             embedding,
             layers: layers?,
             norm,
-            head: Head { weight, bias },
             cache: Cache::new(config.layers, config.kv_heads, config.head_dim),
-            rope: Rope::new(config.head_dim, config.rope_theta),
+            rope: Rope::new(config.rotations()),
             pool,
             buffers: Buffers::default(),
             config: config.clone(),
@@ -132,20 +117,9 @@ impl CpuModel {
         self.layers.first().map_or_else(|| self.embedding.dtype(), |l| l.down.dtype())
     }
 
-    /// Appends `ids` to the cached tokens and returns the head's outputs at `reads` (indices into `ids`, ascending),
-    /// `labels` numbers each. `stop` is asked before every layer; a stopped chunk leaves the cache as it was.
+    /// Appends `ids` to the cached tokens and returns the normalised last hidden states at `reads` (indices into `ids`,
+    /// ascending). `stop` is asked before every layer; a stopped chunk leaves the cache as it was.
     pub(super) fn append(
-        &mut self,
-        ids: &[u32],
-        reads: &[usize],
-        stop: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Vec<f32>, Stopped> {
-        let hidden = self.hidden_at(ids, reads, stop)?;
-        Ok(self.head.apply(&hidden, self.config.hidden, self.labels))
-    }
-
-    /// As [`Self::append`], but the normalised last hidden states.
-    pub(super) fn hidden_at(
         &mut self,
         ids: &[u32],
         reads: &[usize],
@@ -174,6 +148,19 @@ impl CpuModel {
         cache.advance(end);
         Ok(hidden)
     }
+
+    /// Is this the embedding's own matrix?
+    pub(super) fn embeds_by(&self, matrix: &Matrix) -> bool {
+        self.embedding == *matrix
+    }
+
+    /// `x · Wᵀ + b` for rows of `x`: one layer of a head. Without `dense`, W is the embedding.
+    pub(super) fn project(&self, dense: Option<&Dense>, x: &[f32]) -> Vec<f32> {
+        match dense {
+            Some(Dense { weight, bias }) => dense::apply(&self.pool, weight, bias.as_deref(), x),
+            None => dense::apply(&self.pool, &self.embedding, None, x),
+        }
+    }
 }
 
 impl Layer {
@@ -199,27 +186,17 @@ impl Layer {
         let gate = weights.matrix(&name("mlp.gate_proj.weight"), config.intermediate, hidden)?;
         let up = weights.matrix(&name("mlp.up_proj.weight"), config.intermediate, hidden)?;
         let plain = |weight| Linear::new(weight, None, int8);
+        let output_bias = name("self_attn.o_proj.bias");
+        let output_bias = config.has_output_bias().then(|| weights.vector(&output_bias, hidden)).transpose()?;
         Ok(Self {
             input_norm: weights.vector(&name("input_layernorm.weight"), hidden)?,
             qkv: Linear::new(qkv, config.has_qkv_bias().then_some(bias), int8),
             head_norms,
-            output: plain(weights.matrix(&name("self_attn.o_proj.weight"), hidden, query)?),
+            output: Linear::new(weights.matrix(&name("self_attn.o_proj.weight"), hidden, query)?, output_bias, int8),
             mlp_norm: weights.vector(&name("post_attention_layernorm.weight"), hidden)?,
             gate_up: plain(gate.stack(up)),
             down: plain(weights.matrix(&name("mlp.down_proj.weight"), hidden, config.intermediate)?),
         })
-    }
-}
-
-impl Head {
-    fn apply(&self, hidden: &[f32], width: usize, labels: usize) -> Vec<f32> {
-        let mut out = Vec::with_capacity(hidden.len() / width * labels);
-        for row in hidden.chunks_exact(width) {
-            for (label, weight) in self.weight.chunks_exact(width).enumerate() {
-                out.push(simd::dot(row, weight) + self.bias.as_ref().map_or(0.0, |b| b[label]));
-            }
-        }
-        out
     }
 }
 

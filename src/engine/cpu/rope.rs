@@ -7,14 +7,16 @@
 pub(super) struct Rope {
     /// Angle per position of each pair of a head.
     frequencies: Vec<f32>,
+    /// What every cosine and sine is multiplied by.
+    factor: f32,
     cos: Vec<f32>,
     sin: Vec<f32>,
 }
 
 impl Rope {
-    /// For heads of `head_dim` numbers and the base `theta`.
-    pub(super) fn new(head_dim: usize, theta: f64) -> Self {
-        Self { frequencies: frequencies(head_dim, theta), cos: Vec::new(), sin: Vec::new() }
+    /// For the angles and the factor that `ModelConfig::rotations` gives.
+    pub(super) fn new((frequencies, factor): (Vec<f32>, f32)) -> Self {
+        Self { frequencies, factor, cos: Vec::new(), sin: Vec::new() }
     }
 
     /// Makes sure that positions below `count` are in the tables.
@@ -24,8 +26,8 @@ impl Rope {
         for position in have..count {
             for frequency in &self.frequencies {
                 let angle = f64::from(position as f32 * frequency);
-                self.cos.push(angle.cos() as f32);
-                self.sin.push(angle.sin() as f32);
+                self.cos.push(angle.cos() as f32 * self.factor);
+                self.sin.push(angle.sin() as f32 * self.factor);
             }
         }
     }
@@ -38,25 +40,14 @@ impl Rope {
     }
 }
 
-/// `theta^(-2i/d)`, rounded to f32 at the steps where PyTorch rounds: at position 30,000 the last bit of a frequency
-/// is a visible angle.
-pub(in crate::engine) fn frequencies(head_dim: usize, theta: f64) -> Vec<f32> {
-    (0..head_dim / 2)
-        .map(|i| {
-            let exponent = (2 * i) as f32 / head_dim as f32;
-            let power = f64::from(theta as f32).powf(f64::from(exponent)) as f32;
-            1.0 / power
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::config::RopeScaling;
 
     #[test]
     fn tables_hold_the_angles_of_every_position() {
-        let mut rope = Rope::new(8, 10_000.0);
+        let mut rope = Rope::new(RopeScaling::Default.rotations(8, 10_000.0));
         rope.reserve(3);
         rope.reserve(40_000);
         for position in [0, 2, 3, 39_999] {

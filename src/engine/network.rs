@@ -1,0 +1,141 @@
+//! The forward pass, whatever it runs on: token ids in, hidden states out, and the products a head is made of.
+
+use super::config::ModelConfig;
+use super::cpu::dense::Dense;
+use super::cpu::pool::{Pool, default_threads};
+use super::cpu::{CpuModel, Settings};
+use super::device::{DeviceLinear, DeviceModel, Place};
+use super::error::EngineError;
+use super::matrix::{Matrix, Numbers};
+use super::model::PassError;
+use super::weights::Weights;
+use super::{DtypeChoice, EngineOptions};
+
+/// A loaded model with its cache, without its head.
+#[derive(Debug)]
+pub(super) enum Network {
+    /// This project's own forward pass.
+    Cpu(Box<CpuModel>),
+    /// Candle's operations.
+    Device(Box<DeviceModel>),
+}
+
+/// One layer of a head, kept where the network is.
+#[derive(Debug)]
+pub(super) enum Projection {
+    /// On the CPU.
+    Cpu(Dense),
+    /// On a device.
+    Device(DeviceLinear),
+    /// The embedding's own matrix.
+    Embedding,
+}
+
+impl Network {
+    /// Reads all tensors of a checkpoint but its head's.
+    pub(super) fn load(
+        config: &ModelConfig,
+        weights: &mut Weights,
+        place: Place,
+        options: &EngineOptions,
+    ) -> Result<Self, EngineError> {
+        match place {
+            Place::Cpu => {
+                let pool = Pool::new(options.threads.unwrap_or_else(default_threads).max(1));
+                weights.store_as(options.dtype);
+                let settings = Settings { pool, int8: options.dtype == DtypeChoice::Int8 };
+                Ok(Self::Cpu(Box::new(CpuModel::load(config, weights, settings)?)))
+            }
+            Place::Candle(device, name) => {
+                let place = (device, name);
+                Ok(Self::Device(Box::new(DeviceModel::load(config, weights, place, options.dtype)?)))
+            }
+        }
+    }
+
+    /// Where it runs: `"cpu"`, `"cuda:0"`, `"metal:0"`.
+    pub(super) fn device(&self) -> String {
+        match self {
+            Self::Cpu(_) => "cpu".into(),
+            Self::Device(model) => model.name().into(),
+        }
+    }
+
+    /// Type of the weights in memory.
+    pub(super) fn dtype(&self) -> &'static str {
+        match self {
+            Self::Cpu(model) => model.dtype(),
+            Self::Device(model) => model.dtype(),
+        }
+    }
+
+    /// Threads of the forward pass on the CPU; 1 elsewhere.
+    pub(super) fn threads(&self) -> usize {
+        match self {
+            Self::Cpu(model) => model.threads(),
+            Self::Device(_) => 1,
+        }
+    }
+
+    /// Forgets the tokens from `len` on.
+    pub(super) fn truncate(&mut self, len: usize) {
+        match self {
+            Self::Cpu(model) => model.truncate(len),
+            Self::Device(model) => model.truncate(len),
+        }
+    }
+
+    /// Makes room for `len` tokens in all.
+    pub(super) fn reserve(&mut self, len: usize) -> Result<(), PassError> {
+        match self {
+            Self::Cpu(model) => {
+                model.reserve(len);
+                Ok(())
+            }
+            Self::Device(model) => model.reserve(len),
+        }
+    }
+
+    /// Appends `ids` to the cached tokens and returns the normalised last hidden states at `reads` (indices into `ids`,
+    /// ascending), `hidden` numbers each. `stop` is asked before every layer; a stopped chunk leaves the cache as it
+    /// was.
+    pub(super) fn append(
+        &mut self,
+        ids: &[u32],
+        reads: &[usize],
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Vec<f32>, PassError> {
+        match self {
+            Self::Cpu(model) => model.append(ids, reads, stop).map_err(|_stopped| PassError::Stopped),
+            Self::Device(model) => model.append(ids, reads, stop),
+        }
+    }
+
+    /// Is this the embedding's own matrix? On a device nobody looks: it counts as another one.
+    pub(super) fn embeds_by(&self, matrix: &Matrix) -> bool {
+        matches!(self, Self::Cpu(model) if model.embeds_by(matrix))
+    }
+
+    /// Puts one layer of a head where the network is: in f32, or in the type it has if it is `large`.
+    pub(super) fn keep(&self, weight: Matrix, bias: Option<Vec<f32>>, large: bool) -> Result<Projection, EngineError> {
+        match self {
+            Self::Cpu(_) => {
+                let (rows, cols) = (weight.rows(), weight.cols());
+                let weight = if large { weight } else { Matrix::new(rows, cols, Numbers::F32(weight.into_f32())) };
+                Ok(Projection::Cpu(Dense { weight, bias }))
+            }
+            Self::Device(model) => Ok(Projection::Device(model.linear(weight, bias, large)?)),
+        }
+    }
+
+    /// `x · Wᵀ + b` for rows of `x`.
+    pub(super) fn project(&self, projection: &Projection, x: &[f32]) -> Result<Vec<f32>, PassError> {
+        match (self, projection) {
+            (Self::Cpu(model), Projection::Cpu(dense)) => Ok(model.project(Some(dense), x)),
+            (Self::Cpu(model), Projection::Embedding) => Ok(model.project(None, x)),
+            (Self::Device(model), Projection::Device(linear)) => model.project(Some(linear), x),
+            (Self::Device(model), Projection::Embedding) => model.project(None, x),
+            _ => Err(PassError::Failed("the head lies on another device than the model: a defect of trajscope".into())),
+        }
+    }
+}
