@@ -120,8 +120,10 @@ pub fn spec(args: &CriticArgs) -> anyhow::Result<Option<(CriticSpec, EngineOptio
     let spec = match args.critic.as_str() {
         "none" => return Ok(None),
         "mini" => CriticSpec::Embedded,
-        folder if Path::new(folder).is_dir() => CriticSpec::Folder(folder.into()),
-        other => bail!("--critic {other}: neither `mini`, `none` nor a folder; give a Hugging Face model folder"),
+        path if Path::new(path).exists() => CriticSpec::Folder(path.into()),
+        other => bail!(
+            "--critic {other}: neither `mini`, `none` nor a path; give a Hugging Face model folder or a GGUF file"
+        ),
     };
     let device: DeviceChoice = args.device.parse().map_err(|e| anyhow::anyhow!("--device: {e}"))?;
     let dtype: DtypeChoice = args.dtype.parse().map_err(|e| anyhow::anyhow!("--dtype: {e}"))?;

@@ -32,7 +32,6 @@ pub(super) enum BlockType {
 
 impl BlockType {
     /// Every type.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the reader of GGUF files walks it; it lands next"))]
     pub(super) const ALL: [Self; 10] = [
         Self::Q4_0,
         Self::Q4_1,
@@ -60,6 +59,11 @@ impl BlockType {
             Self::Q5K => (13, "q5_k", 256, 176),
             Self::Q6K => (14, "q6_k", 256, 210),
         }
+    }
+
+    /// The type with this number in GGUF files.
+    pub(super) fn of_gguf(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|t| t.facts().0 == number)
     }
 
     /// `"q4_k"`.

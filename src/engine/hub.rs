@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::error::EngineError;
+use super::source::is_gguf;
 
 /// A name as typed: `org/name`, `org/name@revision`, both also after `hf:`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +74,7 @@ fn caches(var: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
 
 fn find_in(text: &str, caches: &[PathBuf]) -> Result<PathBuf, EngineError> {
     let folder = Path::new(text);
-    if folder.is_dir() {
+    if folder.is_dir() || is_gguf(folder) && folder.is_file() {
         return Ok(folder.to_path_buf());
     }
     let refuse = |what: String, help: String| EngineError::File { file: folder.to_path_buf(), what, help };
@@ -98,10 +99,11 @@ fn find_in(text: &str, caches: &[PathBuf]) -> Result<PathBuf, EngineError> {
         let what = format!("{} has no revision {revision}, only {known}", cache.display());
         return Err(refuse(what, format!("choose one with {org}/{model}@REVISION, or: {download}")));
     };
-    if snapshot.join("config.json").is_file() {
+    let gguf = || names_in(&snapshot).iter().any(|name| is_gguf(Path::new(name)));
+    if snapshot.join("config.json").is_file() || gguf() {
         return Ok(snapshot);
     }
-    let what = format!("{} has no config.json: the download is not complete", snapshot.display());
+    let what = format!("{} has neither config.json nor a GGUF file: the download is not complete", snapshot.display());
     Err(refuse(what, download))
 }
 
@@ -206,7 +208,7 @@ mod tests {
         let said = find("all-hands/critic-32b@v2", cache.path()).unwrap_err();
         assert!(said.contains("has no revision v2, only evil, main, pr, v1, aaa111, bbb222"), "{said}");
         let said = find("org/empty@ccc", cache.path()).unwrap_err();
-        assert!(said.contains("has no config.json: the download is not complete"), "{said}");
+        assert!(said.contains("has neither config.json nor a GGUF file: the download is not complete"), "{said}");
         assert!(find("org/empty", cache.path()).unwrap_err().contains("has no revision main, only ccc"));
         assert!(find_in("a/b", &[]).unwrap_err().to_string().contains("there are no models there"));
         assert!(find("mini2", cache.path()).unwrap_err().contains("mini2: no such folder; give a Hugging Face"));

@@ -8,6 +8,7 @@ mod device;
 mod embedded;
 mod error;
 mod generate;
+mod gguf;
 mod head;
 mod hub;
 mod matrix;
@@ -20,6 +21,7 @@ mod safetensors;
 mod sample;
 mod score;
 mod selfcheck;
+mod source;
 mod tokens;
 mod verify;
 mod weights;
@@ -44,6 +46,7 @@ pub use verify::{Errors, InputResult, Verification, verify};
 
 use crate::critic::{Critic, CriticInfo, Profile};
 use score::Scorer;
+use source::{Source, folder_of};
 use tokens::TextTokenizer;
 
 /// Raised whenever a change of the forward pass changes values: scores kept on disk by older ones are not used then.
@@ -52,7 +55,7 @@ const NUMERICS: u32 = 1;
 /// Advice that several messages give.
 mod help {
     pub(super) const FOLDER: &str =
-        "expected a Hugging Face model folder with config.json, model*.safetensors and tokenizer.json";
+        "expected a Hugging Face model folder with config.json, model*.safetensors and tokenizer.json, or a GGUF file";
 }
 
 /// Opens a critic: reads and checks everything, so that scoring meets no more surprises.
@@ -66,21 +69,18 @@ pub fn open(spec: &CriticSpec, options: &EngineOptions) -> Result<Box<dyn Critic
     }
 }
 
-fn open_folder(folder: &Path, options: &EngineOptions) -> Result<Box<dyn Critic>, EngineError> {
-    if !folder.is_dir() {
-        let what = if folder.exists() { "is a file, not a folder" } else { "no such folder" };
-        return Err(EngineError::File { file: folder.to_path_buf(), what: what.into(), help: help::FOLDER.into() });
-    }
-    let model = Model::open(folder, options)?;
-    let (profile, note) = folder_profile(folder, &model, options)?;
-    let file = folder.join("tokenizer.json");
-    let tokenizer = std::fs::read(&file).map_err(|e| EngineError::io(&file, &e, help::FOLDER))?;
-    let whole = folder.canonicalize().ok();
+fn open_folder(path: &Path, options: &EngineOptions) -> Result<Box<dyn Critic>, EngineError> {
+    let source = Source::open(path)?;
+    let tokenizer = source.tokenizer;
+    let model = Model::load_from((source.config, &source.config_file), source.weights, options)?;
+    let (profile, note) = folder_profile(path, &model, options)?;
+    let (tokenizer, file) = tokenizer.read()?;
+    let whole = path.canonicalize().ok();
     let own = || whole.as_deref().and_then(Path::file_name).map(|n| n.to_string_lossy().into_owned());
     let name = whole.as_deref().and_then(hub::name_of_snapshot).or_else(own);
     let identity =
-        Identity { id: name.unwrap_or_else(|| folder.display().to_string()), note, path: Some(folder.to_path_buf()) };
-    assemble(model, (&tokenizer, &file), profile, identity, options)
+        Identity { id: name.unwrap_or_else(|| path.display().to_string()), note, path: Some(path.to_path_buf()) };
+    assemble(model, (&tokenizer, file), profile, identity, options)
 }
 
 /// Who a critic is, apart from its model and profile.
@@ -93,14 +93,14 @@ struct Identity {
 /// The profile of a folder and, if it was guessed, a note on that: the one asked for, else the folder's own, else the
 /// built-in one for critics of this architecture.
 fn folder_profile(
-    folder: &Path,
+    path: &Path,
     model: &Model,
     options: &EngineOptions,
 ) -> Result<(Profile, Option<String>), EngineError> {
     if let Some(profile) = &options.profile {
         return Ok((profile.clone(), None));
     }
-    let file = folder.join("profile.toml");
+    let file = folder_of(path).join("profile.toml");
     if file.is_file() {
         return Profile::read(&file).map(|p| (p, None)).map_err(|e| EngineError::Profile(e.to_string()));
     }
@@ -110,7 +110,7 @@ fn folder_profile(
         Some(profile) => Ok((profile.clone(), Some(format!("profile {id} taken by the architecture {class}")))),
         None => Err(EngineError::Profile(format!(
             "{}: no profile.toml, and no built-in profile for {class}; say how to read it with --profile FILE",
-            folder.display()
+            path.display()
         ))),
     }
 }
@@ -128,6 +128,14 @@ fn assemble(
     let tokenizer = TextTokenizer::from_bytes(tokenizer, tokenizer_file)?;
     tokenizer.check_fits(model.config().vocab_size)?;
     let value_token = tokenizer.single_token(&profile.positions.token)?;
+    if model.is_language() && model.labels() == 0 {
+        return Err(EngineError::Profile(format!(
+            "{}: no reward head, which profile {} reads: no `score.weight`, in a GGUF file no `cls.output.weight`; \
+             beside a GGUF file the checkpoint's `score.*` tensors may lie in a score.safetensors (README, GGUF)",
+            identity.path.as_deref().unwrap_or(tokenizer_file).display(),
+            profile.id,
+        )));
+    }
     if profile.head.index >= model.labels() {
         return Err(EngineError::Profile(format!(
             "profile {}: head.index is {}, the model's head has {} output(s); choose one of them (counted from 0)",

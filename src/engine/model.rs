@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use super::EngineOptions;
 use super::config::ModelConfig;
 use super::device::{Place, find};
 use super::error::EngineError;
 use super::head::Head;
 use super::network::Network;
+use super::source::Source;
 use super::weights::Weights;
-use super::{EngineOptions, help};
 
 /// Largest chunk of the forward pass, and the first one, which is small so that the first values come soon.
 const CHUNK: usize = 512;
@@ -76,13 +77,21 @@ pub struct Model {
 }
 
 impl Model {
-    /// Loads config.json and the weights of a Hugging Face model folder.
-    pub fn open(folder: &Path, options: &EngineOptions) -> Result<Self, EngineError> {
-        let file = folder.join("config.json");
-        let text = std::fs::read(&file).map_err(|e| EngineError::io(&file, &e, help::FOLDER))?;
-        let config = ModelConfig::parse(&text, &file)?;
+    /// Loads config and weights of a Hugging Face model folder or of a GGUF file.
+    pub fn open(path: &Path, options: &EngineOptions) -> Result<Self, EngineError> {
+        let source = Source::open(path)?;
+        Self::load_from((source.config, &source.config_file), source.weights, options)
+    }
+
+    /// Loads a checkpoint that is open: the text of its config.json with the file that it is from, and its weights.
+    pub(super) fn load_from(
+        (text, file): (Vec<u8>, &Path),
+        weights: Weights,
+        options: &EngineOptions,
+    ) -> Result<Self, EngineError> {
+        let config = ModelConfig::parse(&text, file)?;
         let (place, note) = find(options.device)?;
-        Self::load(config, &text, Weights::open(folder)?, place, options).map(|model| Self { note, ..model })
+        Self::load(config, &text, weights, place, options).map(|model| Self { note, ..model })
     }
 
     /// Loads a checkpoint built into the program.

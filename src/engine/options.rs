@@ -12,7 +12,8 @@ pub enum CriticSpec {
     /// The small one built into the program.
     #[default]
     Embedded,
-    /// A Hugging Face model folder: config.json, model*.safetensors, tokenizer.json, perhaps profile.toml.
+    /// A Hugging Face model folder (config.json, model*.safetensors, tokenizer.json, perhaps profile.toml), a GGUF
+    /// file, or a folder with one.
     Folder(PathBuf),
 }
 

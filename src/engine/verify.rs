@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::config::Task;
 use super::error::EngineError;
 use super::sample::Sampling;
+use super::source::folder_of;
 use super::{Chunks, DtypeChoice, EngineOptions, Model};
 
 /// Name of the file beside the weights.
@@ -102,7 +103,7 @@ pub fn verify(
     chunks: Chunks,
     tolerance: Option<f64>,
 ) -> Result<Verification, EngineError> {
-    let reference = Reference::read(folder)?;
+    let reference = Reference::read(folder_of(folder))?;
     let mut model = Model::open(folder, options)?;
     let class = model.config().class.clone();
     if reference.architecture.as_ref().is_some_and(|said| *said != class) {

@@ -63,6 +63,8 @@ pub(super) struct Weights {
     hasher: blake3::Hasher,
     /// The type that matrices get in memory; `None` = that of the file.
     store: Option<NumberType>,
+    /// How many numbers of the layers' matrices have each type in memory.
+    counts: BTreeMap<&'static str, usize>,
 }
 
 impl Weights {
@@ -79,8 +81,7 @@ impl Weights {
     /// A checkpoint in memory.
     pub(super) fn from_memory(bytes: Cow<'static, [u8]>, name: &Path) -> Result<Self, EngineError> {
         let mut weights = Self::empty(name);
-        let len = bytes.len() as u64;
-        weights.add_safetensors(Shard { path: name.to_path_buf(), bytes: Bytes::Memory(bytes), len })?;
+        weights.add_safetensors(Shard::in_memory(bytes, name))?;
         Ok(weights)
     }
 
@@ -92,6 +93,7 @@ impl Weights {
             origin: origin.to_path_buf(),
             hasher: blake3::Hasher::new(),
             store: None,
+            counts: BTreeMap::new(),
         }
     }
 
@@ -106,6 +108,20 @@ impl Weights {
     pub(super) fn add(&mut self, shard: Shard, entries: Vec<(String, Entry)>) {
         self.entries.extend(entries);
         self.shards.push(shard);
+    }
+
+    /// Takes over the tensors of another checkpoint whose names begin with `prefix`, and its files. `false` = it has
+    /// none, and nothing was taken.
+    pub(super) fn adopt(&mut self, other: Self, prefix: &str) -> bool {
+        let first = self.shards.len();
+        let before = self.entries.len();
+        let wanted = other.entries.into_iter().filter(|(name, _)| name.starts_with(prefix));
+        self.entries.extend(wanted.map(|(name, entry)| (name, Entry { shard: entry.shard + first, ..entry })));
+        let found = self.entries.len() > before;
+        if found {
+            self.shards.extend(other.shards);
+        }
+        found
     }
 
     /// Says which type matrices get when they are read. Those that are smaller already stay as they are (except that
@@ -140,7 +156,16 @@ impl Weights {
     /// A matrix, in the file's type unless another was asked for.
     pub(super) fn matrix(&mut self, name: &str, rows: usize, cols: usize) -> Result<Matrix, EngineError> {
         let store = self.store.filter(|_| !name.starts_with("score."));
-        Ok(Matrix::new(rows, cols, self.numbers(name, &[rows, cols], store)?))
+        let numbers = self.numbers(name, &[rows, cols], store)?;
+        if name.contains(".layers.") {
+            *self.counts.entry(numbers.kind().name()).or_default() += numbers.len();
+        }
+        Ok(Matrix::new(rows, cols, numbers))
+    }
+
+    /// Type of most numbers in the layers' matrices read so far: files quantised as Q4_K_M mix types.
+    pub(super) fn main_type(&self) -> &'static str {
+        self.counts.iter().max_by_key(|(_, count)| **count).map_or("f32", |(name, _)| name)
     }
 
     /// A vector as f32.
@@ -162,6 +187,10 @@ impl Weights {
             return Err(self.problem(name, &entry, expected, format!("rows of {cols}"), help));
         }
         self.hasher.update(name.as_bytes()).update(entry.dtype.as_bytes());
+        if target != kind && target != NumberType::F32 {
+            // Rounding changes the values, widening does not.
+            self.hasher.update(target.name().as_bytes());
+        }
         let rows: usize = shape[..shape.len().saturating_sub(1)].iter().product();
         let step = (PIECE / row_bytes.max(1)).max(1);
         let mut numbers = Numbers::with_room(target, rows * cols);
@@ -261,6 +290,12 @@ impl Shard {
         let file = File::open(path).map_err(|e| EngineError::io(path, &e, help))?;
         let len = file.metadata().map_err(|e| EngineError::io(path, &e, help))?.len();
         Ok(Self { path: path.to_path_buf(), bytes: Bytes::File(file), len })
+    }
+
+    /// A file that is in memory.
+    pub(super) fn in_memory(bytes: impl Into<Cow<'static, [u8]>>, name: &Path) -> Self {
+        let bytes = bytes.into();
+        Self { path: name.to_path_buf(), len: bytes.len() as u64, bytes: Bytes::Memory(bytes) }
     }
 
     /// The file.

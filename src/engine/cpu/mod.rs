@@ -62,6 +62,8 @@ pub(super) struct CpuModel {
     rope: Rope,
     pool: Pool,
     buffers: Buffers,
+    /// Type of most weights at rest.
+    stored: &'static str,
 }
 
 /// How a model is to be run.
@@ -93,6 +95,7 @@ impl CpuModel {
             rope: Rope::new(config.rotations()),
             pool,
             buffers: Buffers::default(),
+            stored: weights.main_type(),
             config: config.clone(),
         })
     }
@@ -112,9 +115,9 @@ impl CpuModel {
         self.pool.threads()
     }
 
-    /// Type of the weights at rest.
+    /// Type of most weights at rest, or of the arithmetic if that is not f32.
     pub(super) fn dtype(&self) -> &'static str {
-        self.layers.first().map_or_else(|| self.embedding.dtype(), |l| l.down.dtype())
+        if self.layers.iter().any(|l| l.down.dtype() == "int8") { "int8" } else { self.stored }
     }
 
     /// Appends `ids` to the cached tokens and returns the normalised last hidden states at `reads` (indices into `ids`,
