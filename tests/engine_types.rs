@@ -1,6 +1,6 @@
 //! Weights in fewer bits: what `--dtype` does to the values, and that arithmetic stays f32.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails loudly and says what it saw")]
+#![expect(clippy::unwrap_used, reason = "a test fails loudly and says what it saw")]
 
 use std::path::{Path, PathBuf};
 

@@ -153,11 +153,7 @@ fn q4_1(block: &[u8; 20], out: &mut [f32; 32]) {
 #[expect(clippy::inline_always, reason = "as `widen`")]
 fn fifth_bits(block: &[u8], at: usize) -> [u8; 32] {
     let bits = u32::from_le_bytes(part(block, at));
-    let mut fifth = [0; 32];
-    for i in 0..32 {
-        fifth[i] = (((bits >> i) & 1) << 4) as u8;
-    }
-    fifth
+    std::array::from_fn(|i| (((bits >> i) & 1) << 4) as u8)
 }
 
 #[inline(always)]

@@ -127,10 +127,9 @@ struct Upload<'a> {
 impl Upload<'_> {
     fn tensor(&self, matrix: Matrix) -> std::result::Result<Tensor, EngineError> {
         let own = match matrix.dtype() {
-            "bf16" => DType::BF16,
             "f16" => DType::F16,
             "f32" => DType::F32,
-            // Blocks have no arithmetic of their own here.
+            // bf16; blocks have no arithmetic of their own here.
             _ => DType::BF16,
         };
         let shape = (matrix.rows(), matrix.cols());

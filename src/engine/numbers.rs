@@ -179,11 +179,11 @@ mod tests {
             assert!(numbers.push_f32(&floats));
             let mut out = [0.0; 4];
             numbers.widen(0, &mut out);
-            out
+            out.map(f32::to_bits)
         };
-        assert_eq!(wide(NumberType::F32), floats);
-        assert_eq!(wide(NumberType::Bf16), [1.0, -2.0, 0.100_097_656, 65536.0]);
-        assert_eq!(wide(NumberType::F16), [1.0, -2.0, 0.099_975_586, 65504.0]);
+        assert_eq!(wide(NumberType::F32), floats.map(f32::to_bits));
+        assert_eq!(wide(NumberType::Bf16), [1.0f32, -2.0, 0.100_097_656, 65536.0].map(f32::to_bits));
+        assert_eq!(wide(NumberType::F16), [1.0f32, -2.0, 0.099_975_586, 65504.0].map(f32::to_bits));
         assert!(!Numbers::F16(Vec::new()).push_f32(&[65520.0]));
         assert!(Numbers::F16(Vec::new()).push_f32(&[f32::INFINITY]), "what was infinite stays so");
         assert!(!Numbers::Blocks(BlockType::Q4K, Vec::new()).push_f32(&[0.0; 256]));

@@ -65,10 +65,8 @@ impl Source {
     fn gguf(file: &Path) -> Result<Self, EngineError> {
         let gguf = Gguf::open(file)?;
         let beside = file.with_file_name("tokenizer.json");
-        let tokenizer = match beside.is_file() {
-            true => TokenizerAt::File(beside),
-            false => TokenizerAt::Gguf(Box::new(gguf.metadata)),
-        };
+        let tokenizer =
+            if beside.is_file() { TokenizerAt::File(beside) } else { TokenizerAt::Gguf(Box::new(gguf.metadata)) };
         Ok(Self { config: gguf.config, config_file: file.to_path_buf(), weights: gguf.weights, tokenizer })
     }
 }

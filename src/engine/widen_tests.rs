@@ -1,5 +1,9 @@
 use super::*;
 
+fn same(a: f32, b: f32) -> bool {
+    a.to_bits() == b.to_bits()
+}
+
 #[test]
 fn half_floats_widen_exactly() {
     let cases = [
@@ -55,13 +59,13 @@ fn rounding_to_half_is_undone_by_widening_and_ties_go_to_even() {
     let ties =
         [(1.0 + 1.0 / 2048.0, 1.0), (1.0 + 3.0 / 2048.0, 1.0 + 2.0 / 1024.0), (1.0 + 1.1 / 2048.0, 1.0 + 1.0 / 1024.0)];
     for (from, to) in ties {
-        assert_eq!(f16_of(from), to);
+        assert!(same(f16_of(from), to), "{from}");
     }
-    assert_eq!(f16_of(1.5 * 2f32.powi(-24)), 2.0 * 2f32.powi(-24));
-    assert_eq!(f16_of(2.5 * 2f32.powi(-24)), 2.0 * 2f32.powi(-24));
+    assert!(same(f16_of(1.5 * 2f32.powi(-24)), 2.0 * 2f32.powi(-24)));
+    assert!(same(f16_of(2.5 * 2f32.powi(-24)), 2.0 * 2f32.powi(-24)));
     assert_eq!((f32_to_f16(65519.9), f32_to_f16(65520.0), f32_to_f16(1e30)), (0x7bff, 0x7c00, 0x7c00));
-    assert_eq!(bf16_to_f32(f32_to_bf16(1.0 + 1.0 / 256.0)), 1.0);
-    assert_eq!(bf16_to_f32(f32_to_bf16(1.0 + 3.0 / 256.0)), 1.0 + 4.0 / 256.0);
+    assert!(same(bf16_to_f32(f32_to_bf16(1.0 + 1.0 / 256.0)), 1.0));
+    assert!(same(bf16_to_f32(f32_to_bf16(1.0 + 3.0 / 256.0)), 1.0 + 4.0 / 256.0));
     assert_eq!(f32_to_bf16(f32::MAX), 0x7f80);
 }
 
@@ -78,29 +82,27 @@ fn block_bytes(kind: BlockType) -> Vec<u8> {
 }
 
 /// Made with `gguf.quants.dequantize` of the Python package gguf 0.19 from the same bytes: FNV-1a over the bytes of
-/// the floats, and three of them.
+/// the floats.
 #[test]
 fn blocks_are_the_numbers_of_ggml_bit_for_bit() {
-    let expected: [(BlockType, u64, [f32; 3]); 10] = [
-        (BlockType::Q4_0, 0x0faa4f63e9d56666, [-0.0003679990768432617, 0.0008559226989746094, 5.12353515625]),
-        (BlockType::Q4_1, 0x56acc75b983c2d39, [-0.012043237686157227, -0.038553714752197266, -706.590576171875]),
-        (BlockType::Q5_0, 0x8b1250010f5c0d53, [0.0007359981536865234, 0.043914794921875, 0.0188446044921875]),
-        (BlockType::Q5_1, 0x37d4c2f114781a54, [-0.012288570404052734, -12.74658203125, 605.5]),
-        (BlockType::Q8_0, 0xdd13691e8e7ab17e, [-0.005765318870544434, 8.4876708984375, 1407600.0]),
-        (BlockType::Q2K, 0xb8159889e6674ef4, [-0.8721923828125, 261.5625, 0.0015878677368164062]),
-        (BlockType::Q3K, 0xa65aeb096e9e6950, [0.005558967590332031, 3613.4375, -0.19689559936523438]),
-        (BlockType::Q4K, 0x6b52624d3a435416, [0.3189682960510254, 0.008499622344970703, 3038719.5]),
-        (BlockType::Q5K, 0xdf8803deb95738e3, [0.36803483963012695, -7.034397125244141, 2397958.0]),
-        (BlockType::Q6K, 0x1d5ffa1bee2fbbb1, [-131.81640625, -114.2852783203125, -681.380859375]),
+    let expected: [(BlockType, u64); 10] = [
+        (BlockType::Q4_0, 0x0faa_4f63_e9d5_6666),
+        (BlockType::Q4_1, 0x56ac_c75b_983c_2d39),
+        (BlockType::Q5_0, 0x8b12_5001_0f5c_0d53),
+        (BlockType::Q5_1, 0x37d4_c2f1_1478_1a54),
+        (BlockType::Q8_0, 0xdd13_691e_8e7a_b17e),
+        (BlockType::Q2K, 0xb815_9889_e667_4ef4),
+        (BlockType::Q3K, 0xa65a_eb09_6e9e_6950),
+        (BlockType::Q4K, 0x6b52_624d_3a43_5416),
+        (BlockType::Q5K, 0xdf88_03de_b957_38e3),
+        (BlockType::Q6K, 0x1d5f_fa1b_ee2f_bbb1),
     ];
-    for (kind, hash, three) in expected {
+    for (kind, hash) in expected {
         let mut wide = vec![f32::NAN; 5 * kind.numbers()];
         blocks(kind, &block_bytes(kind), &mut wide);
-        let name = kind.name();
-        assert_eq!([wide[1], wide[wide.len() / 2], wide[wide.len() - 1]], three, "{name}");
         let bytes = wide.iter().flat_map(|v| v.to_le_bytes());
         let found = bytes.fold(0xcbf2_9ce4_8422_2325, |h: u64, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-        assert_eq!(found, hash, "{name}");
+        assert_eq!(found, hash, "{}", kind.name());
     }
 }
 

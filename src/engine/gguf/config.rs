@@ -168,9 +168,9 @@ impl Metadata {
     pub(super) fn whole(&self, key: &str) -> Result<Option<u64>, EngineError> {
         match self.values.get(key) {
             None => Ok(None),
-            Some(Value::Whole(n)) => {
-                u64::try_from(*n).map(Some).map_err(|_| self.wrong(key, "a whole number of 0 or more", &n.to_string()))
-            }
+            Some(Value::Whole(n)) => u64::try_from(*n)
+                .map(Some)
+                .map_err(|_negative| self.wrong(key, "a whole number of 0 or more", &n.to_string())),
             Some(_) => Err(self.wrong(key, "a whole number", "something else")),
         }
     }

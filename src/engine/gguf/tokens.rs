@@ -28,7 +28,7 @@ const UNUSED: i64 = 5;
 pub(super) fn tokenizer_json(meta: &Metadata) -> Result<Vec<u8>, EngineError> {
     let expect = |key: &str, wanted: &str| match meta.text(key)? {
         Some(found) if found == wanted => Ok(()),
-        found => Err(wrong(meta, format!("`{key}` is {:?}, expected {wanted:?}", found.unwrap_or("missing")))),
+        found => Err(wrong(meta, &format!("`{key}` is {:?}, expected {wanted:?}", found.unwrap_or("missing")))),
     };
     expect("tokenizer.ggml.model", "gpt2")?;
     expect("tokenizer.ggml.pre", "qwen2")?;
@@ -36,7 +36,7 @@ pub(super) fn tokenizer_json(meta: &Metadata) -> Result<Vec<u8>, EngineError> {
     let merges = texts(meta, "tokenizer.ggml.merges")?;
     let kinds = match meta.get("tokenizer.ggml.token_type") {
         Some(Value::Wholes(kinds)) if kinds.len() == tokens.len() => kinds,
-        _ => return Err(wrong(meta, "`tokenizer.ggml.token_type`: expected a number for every token".into())),
+        _ => return Err(wrong(meta, "`tokenizer.ggml.token_type`: expected a number for every token")),
     };
     let (mut vocab, mut added) = (Map::new(), Vec::new());
     for (id, (token, kind)) in tokens.iter().zip(kinds).enumerate() {
@@ -51,13 +51,13 @@ pub(super) fn tokenizer_json(meta: &Metadata) -> Result<Vec<u8>, EngineError> {
                 vocab.insert(token.clone(), id.into());
             }
             other => {
-                return Err(wrong(meta, format!("token {id} {token:?} is of kind {other}, expected 1, 3, 4 or 5")));
+                return Err(wrong(meta, &format!("token {id} {token:?} is of kind {other}, expected 1, 3, 4 or 5")));
             }
         }
     }
     let known: HashSet<&str> = vocab.keys().map(String::as_str).collect();
     if let Some(merge) = merges.iter().find(|merge| !is_merge(merge, &known)) {
-        return Err(wrong(meta, format!("merge {merge:?} is not of two tokens that make a third")));
+        return Err(wrong(meta, &format!("merge {merge:?} is not of two tokens that make a third")));
     }
     let level = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false});
     let split = json!({"type": "Split", "pattern": {"Regex": QWEN2_SPLIT}, "behavior": "Isolated", "invert": false});
@@ -87,12 +87,12 @@ fn texts<'a>(meta: &'a Metadata, key: &str) -> Result<&'a [String], EngineError>
         Some(Value::Texts(texts)) => Ok(texts),
         // An empty list has no type worth the name.
         Some(Value::Wholes(none)) if none.is_empty() => Ok(&[]),
-        Some(_) => Err(wrong(meta, format!("`{key}` is not a list of texts"))),
-        None => Err(wrong(meta, format!("`{key}` is missing"))),
+        Some(_) => Err(wrong(meta, &format!("`{key}` is not a list of texts"))),
+        None => Err(wrong(meta, &format!("`{key}` is missing"))),
     }
 }
 
-fn wrong(meta: &Metadata, what: String) -> EngineError {
+fn wrong(meta: &Metadata, what: &str) -> EngineError {
     EngineError::Tokenizer { file: meta.file().to_path_buf(), what: format!("tokenizer: {what}"), help: BESIDE.into() }
 }
 
