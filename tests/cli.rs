@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 #[path = "cli/cache.rs"]
 mod cache;
+#[path = "cli/verify.rs"]
+mod verify;
 
 /// Runs the binary with nothing of this machine's environment.
 struct Env {

@@ -39,8 +39,8 @@ pub struct OpenArgs {
 /// Which critic, and where it runs.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct CriticArgs {
-    /// `mini` (the small embedded critic), a Hugging Face model folder, a GGUF file or a folder with one, or
-    /// `none` (load and report only).
+    /// `mini` (the small embedded critic), a Hugging Face model folder, a GGUF file or a folder with one, the name of a
+    /// model in the local Hugging Face cache (`org/name` or `org/name@revision`), or `none` (load and report only).
     #[arg(long, default_value = "mini", value_name = "NAME|PATH")]
     pub critic: String,
     /// Profile to use with a model folder: an id of `trajscope critics`, or a TOML file.

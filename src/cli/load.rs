@@ -121,8 +121,10 @@ pub fn spec(args: &CriticArgs) -> anyhow::Result<Option<(CriticSpec, EngineOptio
         "none" => return Ok(None),
         "mini" => CriticSpec::Embedded,
         path if Path::new(path).exists() => CriticSpec::Folder(path.into()),
+        name if engine::is_hub_name(name) => CriticSpec::Folder(engine::find_model(name)?),
         other => bail!(
-            "--critic {other}: neither `mini`, `none` nor a path; give a Hugging Face model folder or a GGUF file"
+            "--critic {other}: neither `mini`, `none` nor a path; give a Hugging Face model folder, a GGUF file or the \
+             name of a downloaded model (org/name)"
         ),
     };
     let device: DeviceChoice = args.device.parse().map_err(|e| anyhow::anyhow!("--device: {e}"))?;

@@ -17,7 +17,8 @@ pub use aggregate::aggregate;
 pub use cached::Cached;
 pub use listing::Listing;
 pub use profile::{
-    Activation, Aggregate, CutPolicy, Head, Positions, Profile, ProfileError, Render, RenderKind, Scale, Wording,
+    Activation, Aggregate, Answer, CutPolicy, Head, Positions, Profile, ProfileError, Render, RenderKind, Scale,
+    Wording,
 };
 pub use render::{ChatMlOptions, CompactOptions, ToolWording, VERSION as RENDER_VERSION, compact_vocabulary, render};
 

@@ -2,9 +2,11 @@
 
 use super::config::{ModelConfig, Task};
 use super::error::EngineError;
-use super::model::PassError;
+use super::model::{Model, PassError};
 use super::network::{Network, Projection};
+use super::tokens::TextTokenizer;
 use super::weights::Weights;
+use crate::critic::Profile;
 
 /// Rows of logits that are in memory at once: at 150,000 ids 20 MB.
 const LOGIT_ROWS: usize = 32;
@@ -100,6 +102,53 @@ impl Head {
             Kind::Language(projection) => network.project(projection, states),
             Kind::Linear(_) | Kind::TwoLayer(..) => self.apply(network, states),
         }
+    }
+}
+
+/// Makes the model's outputs those the profile reads, and checks that the one it wants is among them.
+pub(super) fn fit(model: &mut Model, profile: &Profile, tokenizer: &TextTokenizer) -> Result<(), EngineError> {
+    let refuse = |what: String| Err(EngineError::Profile(format!("profile {}: {what}", profile.id)));
+    let (tokens, class) = (&profile.head.tokens, &model.config().class);
+    match (model.is_language(), tokens.is_empty()) {
+        (true, true) => {
+            return refuse(format!(
+                "{class} is a language model, no reward head: no `score.weight`, in a GGUF file no \
+                 `cls.output.weight`; beside a GGUF file the checkpoint's `score.*` tensors may lie in a \
+                 score.safetensors (README, GGUF), or name the tokens whose probabilities are the value, \
+                 [head] tokens = [\"YES\", \"NO\"]"
+            ));
+        }
+        (false, false) => return refuse(format!("[head] tokens is for language models, this is a {class}: remove it")),
+        (false, true) => {}
+        (true, false) => {
+            let mut choices = Vec::new();
+            for token in tokens {
+                let ids: Result<Vec<u32>, EngineError> =
+                    token.spellings().iter().map(|text| one_token(text, profile, tokenizer)).collect();
+                choices.push(ids?);
+            }
+            model.choose_tokens(&choices).map_err(EngineError::Profile)?;
+        }
+    }
+    if profile.head.index >= model.labels() {
+        return refuse(format!(
+            "head.index is {}, the model's head has {} output(s); choose one of them (counted from 0)",
+            profile.head.index,
+            model.labels()
+        ));
+    }
+    Ok(())
+}
+
+fn one_token(text: &str, profile: &Profile, tokenizer: &TextTokenizer) -> Result<u32, EngineError> {
+    let encoded = tokenizer.encode(text).map_err(EngineError::Profile)?;
+    match encoded.ids.as_slice() {
+        [id] => Ok(*id),
+        ids => Err(EngineError::Profile(format!(
+            "profile {}: head.tokens: {text:?} is {} tokens of this model, expected one; choose a text that is one",
+            profile.id,
+            ids.len()
+        ))),
     }
 }
 

@@ -26,6 +26,7 @@ mod tokens;
 mod verify;
 mod weights;
 mod widen;
+mod writer;
 
 pub mod config;
 mod cpu;
@@ -43,6 +44,7 @@ pub use options::{CriticSpec, DeviceChoice, DtypeChoice, EngineOptions};
 pub use sample::Sampling;
 pub use selfcheck::{SelfCheck, self_check};
 pub use verify::{Errors, InputResult, Verification, verify};
+pub use writer::{Writer, Written};
 
 use crate::critic::{Critic, CriticInfo, Profile};
 use score::Scorer;
@@ -117,7 +119,7 @@ fn folder_profile(
 
 /// Puts a critic together and checks that its parts fit.
 fn assemble(
-    model: Model,
+    mut model: Model,
     (tokenizer, tokenizer_file): (&[u8], &Path),
     profile: Profile,
     identity: Identity,
@@ -128,22 +130,7 @@ fn assemble(
     let tokenizer = TextTokenizer::from_bytes(tokenizer, tokenizer_file)?;
     tokenizer.check_fits(model.config().vocab_size)?;
     let value_token = tokenizer.single_token(&profile.positions.token)?;
-    if model.is_language() && model.labels() == 0 {
-        return Err(EngineError::Profile(format!(
-            "{}: no reward head, which profile {} reads: no `score.weight`, in a GGUF file no `cls.output.weight`; \
-             beside a GGUF file the checkpoint's `score.*` tensors may lie in a score.safetensors (README, GGUF)",
-            identity.path.as_deref().unwrap_or(tokenizer_file).display(),
-            profile.id,
-        )));
-    }
-    if profile.head.index >= model.labels() {
-        return Err(EngineError::Profile(format!(
-            "profile {}: head.index is {}, the model's head has {} output(s); choose one of them (counted from 0)",
-            profile.id,
-            profile.head.index,
-            model.labels()
-        )));
-    }
+    head::fit(&mut model, &profile, &tokenizer)?;
     let positions = model.config().longest_text();
     let most = profile.max_tokens.min(positions);
     let fewer = (positions < profile.max_tokens)

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use candle_core::Device;
 
 use super::*;
-use crate::engine::DtypeChoice;
+use crate::engine::{DtypeChoice, Ended, Sampling};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/engine").join(name)
@@ -18,7 +18,8 @@ fn reference(name: &str) -> Vec<(Vec<u32>, Vec<f32>)> {
     let text = std::fs::read(fixture(name).join("reference.json")).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
     let inputs: Vec<Vec<u32>> = serde_json::from_value(json["inputs"].clone()).unwrap();
-    let values: Vec<Vec<f32>> = serde_json::from_value(json["values"].clone()).unwrap();
+    let values = json.get("values").unwrap_or(&json["f32"]);
+    let values: Vec<Vec<f32>> = serde_json::from_value(values.clone()).unwrap();
     inputs.into_iter().zip(values).collect()
 }
 
@@ -49,7 +50,9 @@ fn chunks_end_at_fixed_places() {
 
 #[test]
 fn the_candle_path_matches_pytorch_too() {
-    for name in ["qwen2-token-1", "qwen2-token-3-f16", "qwen3-token-1-bf16"] {
+    let old = ["qwen2-token-1", "qwen2-token-3-f16", "qwen3-token-1-bf16"];
+    let new = ["small-two-layer", "small-yarn", "small-yarn-all", "small-linear"];
+    for name in old.into_iter().chain(new) {
         let folder = fixture(name);
         let text = std::fs::read(folder.join("config.json")).unwrap();
         let config = ModelConfig::parse(&text, &folder).unwrap();
@@ -64,6 +67,24 @@ fn the_candle_path_matches_pytorch_too() {
             }
         }
         assert_eq!((model.device().as_str(), model.dtype()), ("candle", "f32"));
+    }
+}
+
+#[test]
+fn the_candle_path_writes_what_pytorch_writes() {
+    for name in ["small-causal", "small-causal-tied"] {
+        let folder = fixture(name);
+        let text = std::fs::read(folder.join("config.json")).unwrap();
+        let config = ModelConfig::parse(&text, &folder).unwrap();
+        let place = Place::Candle(Device::Cpu, "candle".into());
+        let weights = Weights::open(&folder).unwrap();
+        let mut model = Model::load(config, &text, weights, place, &EngineOptions::default()).unwrap();
+        let json: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(folder.join("reference.json")).unwrap()).unwrap();
+        let input: Vec<u32> = serde_json::from_value(json["inputs"][2].clone()).unwrap();
+        let greedy: Vec<u32> = serde_json::from_value(json["greedy"][2].clone()).unwrap();
+        let sampling = Sampling { max_tokens: 32, ..Sampling::default() };
+        assert_eq!(model.generate(&input, &sampling, &|| false, &mut |_| {}).unwrap().ids, greedy, "{name}");
     }
 }
 
@@ -149,4 +170,97 @@ fn half_precision_weights_stay_half_unless_asked() {
     let difference =
         wide.values(ids, Chunks::Whole).unwrap().iter().zip(&half).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(difference < 1e-6, "widening is exact: {difference}");
+}
+
+#[test]
+fn greedy_ids_are_pytorchs_and_scoring_after_them_is_as_if_nothing_had_been_generated() {
+    for name in ["small-causal", "small-causal-tied"] {
+        let text = std::fs::read(fixture(name).join("reference.json")).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        let inputs: Vec<Vec<u32>> = serde_json::from_value(json["inputs"].clone()).unwrap();
+        let greedy: Vec<Vec<u32>> = serde_json::from_value(json["greedy"].clone()).unwrap();
+        let sampling = Sampling { max_tokens: 32, ..Sampling::default() };
+        let mut model = open(name);
+        let mut seen = Vec::new();
+        // From the longest to the shortest and back: each finds another one's text in the cache.
+        for i in [2, 1, 0, 1, 2] {
+            let made = model.generate(&inputs[i], &sampling, &|| false, &mut |id| seen.push(id)).unwrap();
+            assert_eq!((made.ids, made.ended), (greedy[i].clone(), Ended::Length), "{name}");
+        }
+        assert_eq!(seen.len(), 5 * 32);
+        let whole = [inputs[2].clone(), greedy[2].clone()].concat();
+        assert_eq!((model.cached.len(), model.regular), (whole.len() - 1, inputs[2].len()), "the last id is not read");
+        model.choose_tokens(&[vec![7], vec![11, 12]]).unwrap();
+        let reads = [0, inputs[2].len() + 3, whole.len() - 1];
+        let run = |model: &mut Model| {
+            let mut values = Vec::new();
+            model.run(&whole, &reads, &|| false, &mut |_, v| values.extend_from_slice(v)).unwrap();
+            bits(&values)
+        };
+        let mut fresh = open(name);
+        fresh.choose_tokens(&[vec![7], vec![11, 12]]).unwrap();
+        assert_eq!(run(&mut model), run(&mut fresh));
+    }
+}
+
+#[test]
+fn a_language_model_has_no_values_until_tokens_are_chosen() {
+    let mut model = open("small-causal");
+    assert_eq!((model.is_language(), model.labels()), (true, 0));
+    assert!(model.values(&[1, 2], Chunks::Whole).unwrap_err().contains("say which tokens' probabilities"));
+    assert_eq!(model.logits(&[1, 2], &[0, 1], Chunks::Whole).unwrap().len(), 2 * 96);
+    assert_eq!(model.choose_tokens(&[vec![96]]).unwrap_err(), "token id 96: the vocabulary has 96");
+    model.choose_tokens(&[vec![1]]).unwrap();
+    assert_eq!(model.values(&[1, 2], Chunks::Whole).unwrap().len(), 2);
+    let mut other = open("small-seq-1");
+    assert!(other.choose_tokens(&[vec![1]]).unwrap_err().contains("no tokens can be chosen"));
+    let said = other.generate(&[1], &Sampling::default(), &|| false, &mut |_| {}).unwrap_err();
+    assert_eq!(said, "Qwen3ForSequenceClassification: only a language model can generate");
+}
+
+/// A copy of a fixture with a changed config.json.
+fn with_config(name: &str, change: impl FnOnce(&mut serde_json::Value)) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(fixture(name)).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+    }
+    let file = copy.path().join("config.json");
+    let mut json = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    change(&mut json);
+    std::fs::write(&file, json.to_string()).unwrap();
+    copy
+}
+
+#[test]
+fn a_text_longer_than_a_sliding_window_is_refused_and_a_shorter_one_is_full_attention() {
+    let folder = with_config("small-linear", |json| {
+        json["use_sliding_window"] = true.into();
+        json["sliding_window"] = 50.into();
+        json["max_window_layers"] = 1.into();
+    });
+    let mut model = Model::open(folder.path(), &EngineOptions::default()).unwrap();
+    let text = std::fs::read(folder.path().join("reference.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    let inputs: Vec<Vec<u32>> = serde_json::from_value(json["inputs"].clone()).unwrap();
+    let said = model.values(&inputs[2], Chunks::Whole).unwrap_err();
+    assert!(said.starts_with("90 tokens: this model has sliding attention over 50 tokens"), "{said}");
+    let found = model.values(&inputs[1], Chunks::Whole).unwrap();
+    let expected: Vec<f32> = serde_json::from_value(json["f32"][1].clone()).unwrap();
+    assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 2e-5));
+}
+
+#[test]
+fn tied_weights_follow_the_file_more_than_its_config() {
+    let ids = [5, 9, 2];
+    let logits = |folder: &Path| {
+        let mut model = Model::open(folder, &EngineOptions::default()).map_err(|e| e.to_string())?;
+        Ok::<_, String>(bits(&model.logits(&ids, &[2], Chunks::Whole).unwrap()))
+    };
+    // A file with a head of its own is not tied, whatever config.json says.
+    let said_tied = with_config("small-causal", |json| json["tie_word_embeddings"] = true.into());
+    assert_eq!(logits(said_tied.path()), logits(&fixture("small-causal")));
+    let untied = with_config("small-causal-tied", |json| json["tie_word_embeddings"] = false.into());
+    let said = logits(untied.path()).unwrap_err();
+    assert!(said.contains("tensor `lm_head.weight`: expected shape [96, 32], found no such tensor among"), "{said}");
 }

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::{CriticSpec, EngineError, EngineOptions, open};
 use super::*;
-use crate::critic::Profile;
+use crate::critic::{Activation, Answer, Profile};
 use crate::trajectory::{Role, Step};
 
 fn fixture() -> PathBuf {
@@ -248,6 +248,56 @@ fn parts_that_do_not_fit_are_refused_in_words() {
     profile.head.index = 1;
     let asked = EngineOptions { profile: Some(profile), ..options() };
     assert!(refusal(&fixture(), &asked).contains("head.index is 1, the model's head has 1 output"));
+}
+
+/// The fixture as a language model: its embedding is its head.
+fn language_model() -> tempfile::TempDir {
+    let dir = copy();
+    let path = dir.path().join("config.json");
+    let mut config: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    config["architectures"] = serde_json::json!(["Qwen2ForCausalLM"]);
+    config["tie_word_embeddings"] = true.into();
+    std::fs::write(&path, config.to_string()).unwrap();
+    dir
+}
+
+#[test]
+fn a_language_model_answers_with_the_share_of_one_answer_among_all() {
+    let dir = language_model();
+    let mut profile = Profile::by_id("openhands-32b").unwrap().clone();
+    profile.head.tokens = vec![Answer::Spellings(vec!["Y".into(), "y".into()]), Answer::One("N".into())];
+    profile.activation = Activation::Softmax;
+    let asked = EngineOptions { profile: Some(profile), ..options() };
+    let mut critic = open(&CriticSpec::Folder(dir.path().into()), &asked).unwrap();
+    let trajectory = run(3, 40);
+    let (scores, _) = score(&mut *critic, &trajectory);
+    let text = critic.inspect(&trajectory).unwrap().text;
+    let tokenizer = std::fs::read(fixture().join("tokenizer.json")).unwrap();
+    let ids = TextTokenizer::from_bytes(&tokenizer, Path::new("t")).unwrap().encode(&text).unwrap().ids;
+    let at: Vec<usize> = scores.actions.iter().map(|a| a.token_index.unwrap()).collect();
+    let mut model = Model::open(dir.path(), &options()).unwrap();
+    let logits = model.logits(&ids, &at, super::super::Chunks::Whole).unwrap();
+    for (row, scored) in logits.chunks_exact(320).zip(&scores.actions) {
+        let weight = |byte: u8| f64::from(row[usize::from(byte)]).exp();
+        let share = (weight(b'Y') + weight(b'y')) / (weight(b'Y') + weight(b'y') + weight(b'N'));
+        assert!((scored.reward.unwrap() - share).abs() < 1e-5, "{:?} for {share}", scored.reward);
+    }
+}
+
+#[test]
+fn answers_that_do_not_fit_the_model_are_refused_in_words() {
+    let with = |dir: &Path, tokens: &[&str]| {
+        let mut profile = Profile::by_id("openhands-32b").unwrap().clone();
+        profile.head.tokens = tokens.iter().map(|t| Answer::One((*t).into())).collect();
+        refusal(dir, &EngineOptions { profile: Some(profile), ..options() })
+    };
+    let dir = language_model();
+    let said = with(dir.path(), &["Y", "NO"]);
+    assert!(said.contains("head.tokens: \"NO\" is 2 tokens of this model, expected one"), "{said}");
+    let said = with(dir.path(), &[]);
+    assert!(said.contains("Qwen2ForCausalLM is a language model") && said.contains("[head] tokens = ["), "{said}");
+    let said = with(&fixture(), &["Y", "N"]);
+    assert!(said.contains("[head] tokens is for language models, this is a Qwen2ForTokenClassification"), "{said}");
 }
 
 #[test]

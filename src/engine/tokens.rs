@@ -81,6 +81,12 @@ impl TextTokenizer {
             .map_err(|e| format!("{}: the text cannot be tokenised: {}", self.file.display(), one_line(&e)))?;
         Ok(Encoded { ids: encoding.get_ids().to_vec(), spans: encoding.get_offsets().to_vec() })
     }
+
+    /// The text of ids, without special tokens. Bytes that are no UTF-8 become U+FFFD.
+    pub(super) fn decode(&self, ids: &[u32]) -> Result<String, String> {
+        let text = self.inner.decode(ids, true);
+        text.map_err(|e| format!("{}: ids cannot be made text: {}", self.file.display(), one_line(&e)))
+    }
 }
 
 impl Encoded {

@@ -122,11 +122,36 @@ pub struct Positions {
 }
 
 /// `[head]`: which of the head's outputs is the reward.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Head {
     /// 0-based index of the output (row of `score.weight`).
+    #[serde(default)]
     pub index: usize,
+    /// Of a language model: the answers whose probabilities as the next token are the outputs, as logarithms (so
+    /// that `softmax` is the share of one answer among them). Empty for every other model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tokens: Vec<Answer>,
+}
+
+/// An answer of a language model: one text, or several spellings whose probabilities are added. Each must be one token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected a text, or a list of texts, for every answer")]
+pub enum Answer {
+    /// `"YES"`
+    One(String),
+    /// `["YES", "Yes"]`
+    Spellings(Vec<String>),
+}
+
+impl Answer {
+    /// Its spellings.
+    pub fn spellings(&self) -> &[String] {
+        match self {
+            Self::One(text) => std::slice::from_ref(text),
+            Self::Spellings(texts) => texts,
+        }
+    }
 }
 
 /// `[scale]`: what the number means.

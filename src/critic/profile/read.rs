@@ -140,7 +140,25 @@ impl Profile {
         {
             return Err(("gamma", format!("scale.gamma {gamma}: expected above 0 and at most 1")));
         }
+        self.check_head()?;
         self.check_render()
+    }
+
+    /// Answers must differ, and the one that is read must be among them.
+    fn check_head(&self) -> Result<(), Refusal> {
+        let answers = &self.head.tokens;
+        let texts: Vec<&String> = answers.iter().flat_map(super::Answer::spellings).collect();
+        if answers.iter().any(|a| a.spellings().is_empty()) || texts.iter().any(|text| text.is_empty()) {
+            return Err(("tokens", "head.tokens: an answer is empty: expected the text of one token".to_owned()));
+        }
+        if let Some(twice) = texts.iter().enumerate().find(|(i, text)| texts[..*i].contains(text)) {
+            return Err(("tokens", format!("head.tokens: {:?} is there twice: every answer has its own", twice.1)));
+        }
+        if !answers.is_empty() && self.head.index >= answers.len() {
+            let (index, count) = (self.head.index, answers.len());
+            return Err(("index", format!("head.index {index}: head.tokens has {count} answers, counted from 0")));
+        }
+        Ok(())
     }
 
     /// The options of the renderer named, and of no other, must be there.
@@ -249,6 +267,29 @@ mod tests {
             let message = error(from, to);
             assert!(message.contains(expected), "{from} -> {to}: {message}");
             assert!(!message.contains('\n'), "{message}");
+        }
+    }
+
+    #[test]
+    fn the_answers_of_a_language_model_are_texts_or_lists_of_spellings() {
+        let with = |head: &str| Profile::parse(&OPENHANDS.replacen("[head]\nindex = 0", head, 1), "my.toml");
+        assert!(OPENHANDS.contains("[head]\nindex = 0"));
+        let profile = with("[head]\ntokens = [[\"YES\", \" yes\"], \"NO\"]").unwrap();
+        let spellings: Vec<_> = profile.head.tokens.iter().map(super::super::Answer::spellings).collect();
+        assert_eq!(spellings, [&["YES".to_owned(), " yes".to_owned()][..], &["NO".to_owned()]]);
+        assert_eq!(profile.head.index, 0);
+        assert_eq!(with(&toml::to_string(&toml::toml! { head = { index = 0 } }).unwrap()).unwrap().head.tokens, []);
+        let again: Profile = toml::from_str(&toml::to_string(&profile).unwrap()).unwrap();
+        assert_eq!(again, profile);
+        for (head, part) in [
+            ("[head]\ntokens = [\"YES\", \"\"]", "my.toml:"),
+            ("[head]\ntokens = [[]]", "an answer is empty: expected the text of one token"),
+            ("[head]\ntokens = [\"A\", [\"B\", \"A\"]]", "\"A\" is there twice"),
+            ("[head]\nindex = 2\ntokens = [\"A\", \"B\"]", "head.index 2: head.tokens has 2 answers"),
+            ("[head]\ntokens = [1]", "my.toml:79: critic profile: expected a text, or a list of texts"),
+        ] {
+            let said = with(head).unwrap_err().to_string();
+            assert!(said.contains(part) && !said.contains('\n'), "{head}: {said}");
         }
     }
 
