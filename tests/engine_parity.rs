@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use trajscope::engine::config::Task;
-use trajscope::engine::{Chunks, EngineOptions, Model};
+use trajscope::engine::{Chunks, EngineOptions, Model, Sampling};
 
 /// Largest difference to PyTorch's f32 that is let pass: PyTorch itself is 5e-6 away from exact arithmetic.
 const TOLERANCE: f32 = 2e-5;
@@ -22,6 +22,8 @@ struct Reference {
     /// Of a language model: the choices, and the logarithms of their probabilities at every token.
     choices: Vec<Vec<u32>>,
     log_probabilities: Vec<Vec<f32>>,
+    /// The ids PyTorch continues the first inputs with.
+    greedy: Vec<Vec<u32>>,
 }
 
 fn reference(folder: &Path) -> Reference {
@@ -34,6 +36,7 @@ fn reference(folder: &Path) -> Reference {
         values: serde_json::from_value(floats.clone()).unwrap(),
         choices: serde_json::from_value(list("choices")).unwrap(),
         log_probabilities: serde_json::from_value(list("log_probabilities")).unwrap(),
+        greedy: serde_json::from_value(list("greedy")).unwrap(),
     }
 }
 
@@ -78,6 +81,12 @@ fn check(folder: &Path) -> f32 {
                 assert!(error <= LOGIT_TOLERANCE, "{} tokens, {chunks:?}: log-probabilities {error:e}", ids.len());
                 highest = highest.max(error);
             }
+        }
+        for (ids, expected) in reference.inputs.iter().zip(&reference.greedy) {
+            assert_eq!(expected.len(), 32);
+            let sampling = Sampling { max_tokens: 32, ..Sampling::default() };
+            let made = model.generate(ids, &sampling, &|| false, &mut |_| {}).unwrap();
+            assert_eq!(made.ids, *expected, "{} tokens continued", ids.len());
         }
     }
     highest
@@ -129,7 +138,7 @@ fn language_models_with_tied_and_own_heads_and_the_probabilities_of_chosen_token
 
 #[test]
 fn stretched_rotations_and_attention_biases() {
-    for name in ["small-yarn", "small-yarn-all", "small-linear"] {
+    for name in ["small-yarn", "small-yarn-all", "small-linear", "small-half"] {
         check(&fixtures().join(name));
     }
 }
@@ -137,19 +146,23 @@ fn stretched_rotations_and_attention_biases() {
 /// The model as PyTorch runs it in bf16 is far from itself in f32; ours, with the same bf16 weights, is less far.
 #[test]
 fn half_precision_weights_are_no_further_from_f32_than_pytorchs_own_half_precision() {
-    let folder = fixtures().join("small-linear");
-    let json: Value = serde_json::from_slice(&std::fs::read(folder.join("half.json")).unwrap()).unwrap();
-    let ids: Vec<u32> = serde_json::from_value(json["input"].clone()).unwrap();
-    let exact: Vec<f32> = serde_json::from_value(json["f32"].clone()).unwrap();
-    assert_eq!(ids.len(), 4600);
-    let mut model = Model::open(&folder, &EngineOptions::default()).unwrap();
-    assert_eq!(model.dtype(), "bf16");
-    let found = model.values(&ids, Chunks::Growing).unwrap();
-    let errors: Vec<f64> = found.iter().zip(&exact).map(|(a, b)| f64::from((a - b).abs())).collect();
-    let (max, mean) = (errors.iter().copied().fold(0.0, f64::max), errors.iter().sum::<f64>() / errors.len() as f64);
-    println!("bf16 weights, 4600 tokens, against f32: max {max:.3e}, mean {mean:.3e}; PyTorch {}", json["torch_bf16"]);
-    assert!(max <= json["torch_bf16"]["max"].as_f64().unwrap());
-    assert!(mean <= json["torch_bf16"]["mean"].as_f64().unwrap());
+    for name in ["small-half", "small-yarn-all"] {
+        let folder = fixtures().join(name);
+        let json: Value = serde_json::from_slice(&std::fs::read(folder.join("half.json")).unwrap()).unwrap();
+        let ids: Vec<u32> = serde_json::from_value(json["input"].clone()).unwrap();
+        let exact: Vec<f32> = serde_json::from_value(json["f32"].clone()).unwrap();
+        assert_eq!((ids.len(), exact.len()), (4600, 4600));
+        let mut model = Model::open(&folder, &EngineOptions::default()).unwrap();
+        assert_eq!(model.dtype(), "bf16");
+        let found = model.values(&ids, Chunks::Growing).unwrap();
+        let errors: Vec<f64> = found.iter().zip(&exact).map(|(a, b)| f64::from((a - b).abs())).collect();
+        let max = errors.iter().copied().fold(0.0, f64::max);
+        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+        let theirs = |key: &str| json["torch_bf16"][key].as_f64().unwrap();
+        println!("{name}: bf16 weights, 4600 tokens, against f32: max {max:.3e}, mean {mean:.3e};");
+        println!("PyTorch's bf16: max {:.3e}, mean {:.3e}", theirs("max"), theirs("mean"));
+        assert!(max <= theirs("max") && mean <= theirs("mean"), "{name}");
+    }
 }
 
 #[test]

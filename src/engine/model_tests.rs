@@ -264,3 +264,52 @@ fn tied_weights_follow_the_file_more_than_its_config() {
     let said = logits(untied.path()).unwrap_err();
     assert!(said.contains("tensor `lm_head.weight`: expected shape [96, 32], found no such tensor among"), "{said}");
 }
+
+#[test]
+fn a_resumed_pass_gives_the_bits_of_a_whole_one_for_every_head_and_rotation() {
+    for name in ["small-yarn", "small-yarn-all", "small-linear", "small-two-layer", "small-seq-3", "small-causal"] {
+        let (ids, _) = reference(name).pop().unwrap();
+        // Twice the text, so that the first whole chunk is in the cache.
+        let ids = [ids.clone(), ids.clone()].concat();
+        let reads = [ids.len() / 2, ids.len() - 1];
+        let open = || {
+            let mut model = open(name);
+            if model.is_language() {
+                model.choose_tokens(&[vec![7], vec![11, 12]]).unwrap();
+            }
+            model
+        };
+        let run = |model: &mut Model, ids: &[u32], reads: &[usize]| {
+            let mut values = Vec::new();
+            model.run(ids, reads, &|| false, &mut |_, v| values.extend_from_slice(v)).unwrap();
+            bits(&values)
+        };
+        let fresh = run(&mut open(), &ids, &reads);
+        let mut model = open();
+        run(&mut model, &ids[..ids.len() - 10], &[ids.len() / 2 - 40]);
+        assert_eq!(run(&mut model, &ids, &reads), fresh, "{name}");
+    }
+}
+
+#[test]
+fn a_head_that_is_not_as_it_should_be_is_named_with_shape_and_file() {
+    let said = |name: &str, change: fn(&mut serde_json::Value)| {
+        let folder = with_config(name, change);
+        Model::open(folder.path(), &EngineOptions::default()).unwrap_err().to_string()
+    };
+    let token = |json: &mut serde_json::Value| json["architectures"] = serde_json::json!(["Qwen2ForRewardModel"]);
+    let without = said("small-causal", token);
+    assert!(without.contains("tensor `score.weight`: expected a head of shape [labels, 32], found no such tensor"));
+    let causal = |json: &mut serde_json::Value| json["architectures"] = serde_json::json!(["Qwen2ForCausalLM"]);
+    let without = said("small-two-layer", causal);
+    assert!(without.contains("tensor `lm_head.weight`: expected shape [96, 32], found no such tensor"), "{without}");
+    let labels = |json: &mut serde_json::Value| json["id2label"] = serde_json::json!({"0": "a", "1": "b"});
+    let wrong = said("small-seq-3", labels);
+    assert!(wrong.contains("model.safetensors: tensor `score.weight`: expected shape [2, 32], found shape [3, 32]"));
+    let bias = |json: &mut serde_json::Value| json["attention_bias"] = true.into();
+    let without = said("small-seq-1", bias);
+    assert!(
+        without.contains("`model.layers.0.self_attn.q_proj.bias`: expected shape [64], found no such"),
+        "{without}"
+    );
+}

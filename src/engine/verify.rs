@@ -103,7 +103,8 @@ pub fn verify(
     chunks: Chunks,
     tolerance: Option<f64>,
 ) -> Result<Verification, EngineError> {
-    let reference = Reference::read(folder_of(folder))?;
+    // The reference of a GGUF file lies beside it; a path that is not there keeps its own name in the message.
+    let reference = Reference::read(if folder.is_file() { folder_of(folder) } else { folder })?;
     let mut model = Model::open(folder, options)?;
     let class = model.config().class.clone();
     if reference.architecture.as_ref().is_some_and(|said| *said != class) {

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::EngineOptions;
 use super::error::EngineError;
 use super::generate::Generation;
 use super::model::Model;
 use super::sample::Sampling;
+use super::source::{Source, folder_of};
 use super::tokens::TextTokenizer;
-use super::{EngineOptions, help};
 
 /// A language model that writes.
 #[derive(Debug)]
@@ -32,24 +33,26 @@ pub struct Written {
 }
 
 impl Writer {
-    /// Opens a Hugging Face folder with a `ForCausalLM` model.
+    /// Opens a language model: a Hugging Face folder with a `ForCausalLM`, or a GGUF file.
     ///
     /// # Errors
     /// One line that names the file, what was expected and what to do.
-    pub fn open(folder: &Path, options: &EngineOptions) -> Result<Self, EngineError> {
-        let model = Model::open(folder, options)?;
+    pub fn open(path: &Path, options: &EngineOptions) -> Result<Self, EngineError> {
+        let source = Source::open(path)?;
+        let stop_ids = stop_ids(path, (&source.config, &source.config_file))?;
+        let tokenizer = source.tokenizer;
+        let model = Model::load_from((source.config, &source.config_file), source.weights, options)?;
         if !model.is_language() {
             return Err(EngineError::Unsupported {
-                file: folder.join("config.json"),
+                file: source.config_file,
                 what: format!("writing with a {}", model.config().class),
-                help: "give the folder of a language model (Qwen2ForCausalLM or Qwen3ForCausalLM)".into(),
+                help: "give a language model (Qwen2ForCausalLM or Qwen3ForCausalLM)".into(),
             });
         }
-        let file = folder.join("tokenizer.json");
-        let tokenizer = std::fs::read(&file).map_err(|e| EngineError::io(&file, &e, help::FOLDER))?;
-        let tokenizer = TextTokenizer::from_bytes(&tokenizer, &file)?;
+        let (tokenizer, file) = tokenizer.read()?;
+        let tokenizer = TextTokenizer::from_bytes(&tokenizer, file)?;
         tokenizer.check_fits(model.config().vocab_size)?;
-        Ok(Self { model, tokenizer, stop_ids: stop_ids(folder)? })
+        Ok(Self { model, tokenizer, stop_ids })
     }
 
     /// The model.
@@ -142,14 +145,15 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// `eos_token_id` of generation_config.json, else of config.json: a number or a list.
-fn stop_ids(folder: &Path) -> Result<Vec<u32>, EngineError> {
-    for name in ["generation_config.json", "config.json"] {
-        let file = folder.join(name);
-        let Ok(text) = std::fs::read(&file) else { continue };
+/// `eos_token_id` of the generation_config.json beside the weights, else of config.json: a number or a list.
+fn stop_ids(path: &Path, (config, config_file): (&[u8], &Path)) -> Result<Vec<u32>, EngineError> {
+    let beside = folder_of(path).join("generation_config.json");
+    let own = std::fs::read(&beside).ok();
+    let files = [(own.as_deref(), beside.as_path()), (Some(config), config_file)];
+    for (text, file) in files.into_iter().filter_map(|(text, file)| Some((text?, file))) {
         let help = "expected the file of a Hugging Face model folder: download it anew";
-        let wrong = |what: String| EngineError::File { file: file.clone(), what, help: help.into() };
-        let value: Value = serde_json::from_slice(&text).map_err(|e| wrong(format!("not JSON ({e})")))?;
+        let wrong = |what: String| EngineError::File { file: file.to_path_buf(), what, help: help.into() };
+        let value: Value = serde_json::from_slice(text).map_err(|e| wrong(format!("not JSON ({e})")))?;
         let ids = match value.get("eos_token_id") {
             None | Some(Value::Null) => continue,
             Some(Value::Array(list)) => list.clone(),

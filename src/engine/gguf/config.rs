@@ -81,6 +81,9 @@ fn config_json(meta: &Metadata, found: Found) -> Result<Json, EngineError> {
     if arch == "qwen3" && found.biases {
         config["attention_bias"] = true.into();
     }
+    if let Some(end) = meta.whole("tokenizer.ggml.eos_token_id")? {
+        config["eos_token_id"] = end.into();
+    }
     if let Some(scaling) = rope_scaling(meta, arch)? {
         config["rope_scaling"] = scaling;
     }
