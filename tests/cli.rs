@@ -95,7 +95,7 @@ fn help_names_every_command() {
     let output = env.run(&["--help"]);
     assert!(output.status.success());
     let help = stdout(&output);
-    for command in ["score", "rank", "export", "inspect", "critics", "formats", "cache", "doctor"] {
+    for command in ["score", "rank", "export", "inspect", "critics", "formats", "cache", "bench", "doctor"] {
         assert!(help.contains(command), "{command} is missing in\n{help}");
     }
 }
@@ -333,4 +333,29 @@ fn joins_says_what_went_where_and_what_did_not() {
     assert_eq!(missing.len(), 2);
     let text = stdout(&env.run(&["joins", "."]));
     assert!(text.contains("report: 1 joined (lies in the folder of the same run), 1 not joined"), "{text}");
+}
+
+#[test]
+fn bench_measures_what_it_says_and_refuses_what_it_cannot() {
+    let env = Env::new();
+    let output = env.run(&["bench", "--tokens", "64,300", "--threads", "1", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report = &lines(&output)[0];
+    assert_eq!((report["device"].as_str(), report["threads"].as_u64()), (Some("cpu"), Some(1)));
+    let lengths = report["lengths"].as_array().unwrap();
+    assert_eq!(lengths.iter().map(|l| l["tokens"].as_u64().unwrap()).collect::<Vec<_>>(), [64, 300]);
+    for line in lengths {
+        for number in ["wall_s", "tokens_per_s", "gflops", "of_plain_gemm"] {
+            assert!(line[number].as_f64().unwrap() > 0.0, "{number}: {line}");
+        }
+    }
+    assert!(report["plain_gemm_gflops"].as_f64().unwrap() > 0.0);
+    assert_eq!(report["estimate"]["tokens"], 16_384);
+    let table = stdout(&env.run(&["bench", "--tokens", "64", "--threads", "1"]));
+    assert!(table.contains("tokens/cpu-s") && table.contains("estimated, not measured"), "{table}");
+    for (args, why) in [(["--tokens", "3"], "at least 16"), (["--critic", "none"], "computes nothing")] {
+        let refused = env.run(&["bench", args[0], args[1]]);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(stderr(&refused).contains(why), "{}", stderr(&refused));
+    }
 }

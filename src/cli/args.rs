@@ -59,6 +59,10 @@ pub struct CriticArgs {
     /// Most tokens of one pass (default: the profile's).
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<usize>,
+    /// Memory in MiB for keys and values of texts that begin alike, so that attempts of one issue share their beginning
+    /// (default: an eighth of the free memory, at most 2048; 0 = only the last text's).
+    #[arg(long, value_name = "MIB")]
+    pub prefix_cache: Option<usize>,
     /// Compute every score anew: scores are neither read from nor written to the cache folder (`trajscope cache` says
     /// where that is). Without this, what the same critic has read before is not computed again.
     #[arg(long)]
@@ -84,6 +88,8 @@ pub enum Command {
     Formats(ListArgs),
     /// Show where scores are kept between runs and how many there are, or remove them.
     Cache(CacheArgs),
+    /// Measure how fast a critic reads on this machine, beside what a plain product of matrices gives.
+    Bench(BenchArgs),
     /// Check this machine: devices, instruction sets, the engine against a second implementation.
     Doctor(ListArgs),
     /// Compare the engine with PyTorch's own outputs of a model.
@@ -207,6 +213,20 @@ pub struct JoinsArgs {
     /// Only what was not joined.
     #[arg(long)]
     pub missing: bool,
+}
+
+/// `trajscope bench`
+#[derive(Debug, ClapArgs)]
+pub struct BenchArgs {
+    /// Lengths of the texts.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "512,2048,8192")]
+    pub tokens: Vec<usize>,
+    /// One JSON object.
+    #[arg(long)]
+    pub json: bool,
+    /// The critic.
+    #[command(flatten)]
+    pub critic: CriticArgs,
 }
 
 /// `trajscope cache`

@@ -136,7 +136,9 @@ pub fn spec(args: &CriticArgs) -> anyhow::Result<Option<(CriticSpec, EngineOptio
         bail!("--max-tokens: expected at least 16");
     }
     let profile = args.profile.as_deref().map(profile).transpose()?;
-    let options = EngineOptions { device, dtype, threads: args.threads, profile, max_tokens: args.max_tokens };
+    let prefix_cache = args.prefix_cache.map(|mib| mib.saturating_mul(1 << 20));
+    let (threads, max_tokens) = (args.threads, args.max_tokens);
+    let options = EngineOptions { device, dtype, threads, profile, max_tokens, prefix_cache };
     Ok(Some((spec, options)))
 }
 
@@ -211,6 +213,19 @@ pub fn progress(len: usize) -> ProgressBar {
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} trajectories scored, {eta} left") {
         bar.set_style(style);
     }
+    bar
+}
+
+/// A line on stderr that says what goes on, if it is a terminal.
+pub fn spinner() -> ProgressBar {
+    if !out::wants_progress() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} … {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(std::time::Duration::from_millis(200));
     bar
 }
 

@@ -4,6 +4,7 @@
 //! findings (something could not be read or scored), 2 the command could not do its work.
 
 mod args;
+mod bench;
 mod cache;
 mod doctor;
 mod export;
@@ -76,6 +77,7 @@ fn run(args: Args, out: &mut Out) -> anyhow::Result<Verdict> {
         Some(Command::Critics(a)) => lists::critics(&a, out),
         Some(Command::Formats(a)) => lists::formats(&a, out),
         Some(Command::Cache(a)) => cache::run(&a, out),
+        Some(Command::Bench(a)) => bench::run(&a, out),
         Some(Command::Doctor(a)) => doctor::run(&a, out),
         Some(Command::Verify(a)) => verify::run(&a, out),
         Some(Command::Picture(a)) => picture::run(&a, out),

@@ -1,5 +1,7 @@
 //! `trajscope score`: one line a trajectory, with the reward of every action.
 
+use std::collections::{BTreeMap, HashMap};
+
 use serde::Serialize;
 
 use super::Verdict;
@@ -102,14 +104,20 @@ pub fn run(args: &ScoreArgs, out: &mut Out) -> anyhow::Result<Verdict> {
     if !args.json {
         out.line(table_head())?;
     }
-    for (issue, index, trajectory) in all {
-        let Some(attempt) = issue.attempts.get(index) else { continue };
+    let mut lines = InOrder::default();
+    for at in issue_by_issue(&all) {
+        let (issue, index, trajectory) = all[at];
+        let Some(attempt) = issue.attempts.get(index) else {
+            lines.put(at, None);
+            continue;
+        };
         // Beyond what is kept in memory a trajectory is read again, and let go behind its line.
         let trajectory = &match formats::open(trajectory) {
             Ok(whole) => whole,
             Err(why) => {
                 bar.suspend(|| out::remark(&why));
                 findings = true;
+                lines.put(at, None);
                 continue;
             }
         };
@@ -118,17 +126,61 @@ pub fn run(args: &ScoreArgs, out: &mut Out) -> anyhow::Result<Verdict> {
             findings |= *error != ScoreError::NoActions;
             bar.suspend(|| load::remark_unscored(trajectory, error));
         }
-        if args.json {
-            out.json(&line(attempt, trajectory, info.as_ref(), result.as_ref(), threshold))?;
+        let text = if args.json {
+            serde_json::to_string(&line(attempt, trajectory, info.as_ref(), result.as_ref(), threshold))?
         } else {
-            let row = table_row(issue, attempt, trajectory, result.as_ref(), threshold);
-            bar.suspend(|| out.line(row))?;
+            table_row(issue, attempt, trajectory, result.as_ref(), threshold)
+        };
+        lines.put(at, Some(text));
+        for text in lines.ready() {
+            bar.suspend(|| out.line(text))?;
         }
+        // A reader sees results as they come.
+        out.flush()?;
         bar.inc(1);
+    }
+    for text in lines.ready() {
+        out.line(text)?;
     }
     bar.finish_and_clear();
     opened.remark();
     Ok(Verdict::findings_if(findings))
+}
+
+/// The order of scoring: attempts of one issue one after the other, because the critic has their common beginning in
+/// memory then; issues by their first trajectory.
+fn issue_by_issue(all: &[(&Issue, usize, &SharedTrajectory)]) -> Vec<usize> {
+    let mut first: HashMap<*const Issue, usize> = HashMap::new();
+    let mut order: Vec<(usize, usize)> = Vec::with_capacity(all.len());
+    for (at, (issue, ..)) in all.iter().enumerate() {
+        order.push((*first.entry(std::ptr::from_ref(*issue)).or_insert(at), at));
+    }
+    order.sort_unstable();
+    order.into_iter().map(|(_, at)| at).collect()
+}
+
+/// Lines that come in any order and leave in theirs.
+#[derive(Default)]
+struct InOrder {
+    waiting: BTreeMap<usize, Option<String>>,
+    next: usize,
+}
+
+impl InOrder {
+    /// Place `at` has a line, or none.
+    fn put(&mut self, at: usize, line: Option<String>) {
+        self.waiting.insert(at, line);
+    }
+
+    /// The lines before which nothing is missing any more.
+    fn ready(&mut self) -> Vec<String> {
+        let mut ready = Vec::new();
+        while let Some(line) = self.waiting.remove(&self.next) {
+            ready.extend(line);
+            self.next += 1;
+        }
+        ready
+    }
 }
 
 fn line<'a>(
@@ -218,4 +270,33 @@ fn table_row(
         reward(largest),
         safe(&trajectory.source.path.to_string_lossy()),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trajectory::IssueId;
+
+    #[test]
+    fn lines_leave_in_their_order_as_soon_as_nothing_before_them_is_missing() {
+        let mut lines = InOrder::default();
+        lines.put(2, Some("c".into()));
+        assert!(lines.ready().is_empty());
+        lines.put(0, Some("a".into()));
+        assert_eq!(lines.ready(), ["a"]);
+        lines.put(1, None);
+        assert_eq!(lines.ready(), ["c"], "one that could not be read holds up nobody");
+        lines.put(3, Some("d".into()));
+        assert_eq!(lines.ready(), ["d"]);
+        assert!(lines.ready().is_empty());
+    }
+
+    #[test]
+    fn attempts_of_an_issue_are_scored_one_after_the_other() {
+        let issue = |id: &str| Issue { id: IssueId::Instance(id.into()), attempts: Vec::new() };
+        let (a, b) = (issue("a"), issue("b"));
+        let run = SharedTrajectory::default();
+        let all = [(&a, 0, &run), (&b, 0, &run), (&a, 1, &run), (&b, 1, &run), (&a, 2, &run)];
+        assert_eq!(issue_by_issue(&all), [0, 2, 4, 1, 3]);
+    }
 }

@@ -67,6 +67,9 @@ pub enum EngineError {
     /// The wanted device is not there.
     #[error("device: {0}")]
     Device(String),
+    /// The model was loaded but cannot be run.
+    #[error("the model does not run: {0}")]
+    Run(String),
     /// The program was built without the small critic.
     #[error(
         "this trajscope was built without the embedded critic; give a model folder with --critic DIR, \

@@ -3,6 +3,7 @@
 //! [`open`] gives a [`Critic`]: a checkpoint ([`Model`]) with its tokenizer and the profile that says what text it
 //! reads and where its value is. The forward pass on the CPU is this project's own; see `cpu`.
 
+pub mod bench;
 mod blocks;
 mod device;
 mod embedded;
@@ -11,12 +12,14 @@ mod generate;
 mod gguf;
 mod head;
 mod hub;
+pub mod machine;
 mod matrix;
 mod model;
 mod network;
 mod numbers;
 mod options;
 mod plan;
+mod prefix;
 mod safetensors;
 mod sample;
 mod score;

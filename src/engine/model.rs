@@ -8,6 +8,7 @@ use super::device::{Place, find};
 use super::error::EngineError;
 use super::head::Head;
 use super::network::Network;
+use super::prefix::Prefixes;
 use super::source::Source;
 use super::weights::Weights;
 
@@ -68,10 +69,10 @@ pub struct Model {
     head: Head,
     /// Hash of config.json and of all tensors.
     hash: blake3::Hash,
-    /// Ids of the tokens in the cache.
-    cached: Vec<u32>,
-    /// As many of them were computed in chunks that end where a plain pass ends them; the rest token by token.
-    regular: usize,
+    /// The text in the cache, and beginnings of others.
+    prefixes: Prefixes<Vec<f32>>,
+    /// Tokens that went through the network so far.
+    computed: u64,
     chunks: Chunks,
     note: Option<String>,
 }
@@ -120,7 +121,8 @@ impl Model {
         let mut hasher = blake3::Hasher::new();
         hasher.update(text).update(weights.hash().as_bytes());
         let hash = hasher.finalize();
-        Ok(Self { config, network, head, hash, cached: Vec::new(), regular: 0, chunks: Chunks::default(), note: None })
+        let (prefixes, chunks) = (Prefixes::new(options.prefix_bytes()), Chunks::default());
+        Ok(Self { config, network, head, hash, prefixes, computed: 0, chunks, note: None })
     }
 
     /// What config.json says.
@@ -155,6 +157,7 @@ impl Model {
             return Err(format!("token id {id}: the vocabulary has {rows}"));
         }
         self.head.choose(choices.to_vec());
+        self.prefixes.forget_values();
         Ok(())
     }
 
@@ -171,6 +174,11 @@ impl Model {
     /// Threads of the forward pass on the CPU; 1 elsewhere.
     pub fn threads(&self) -> usize {
         self.network.threads()
+    }
+
+    /// Tokens that went through the network since the model was loaded: what was reused is not in it.
+    pub fn computed(&self) -> u64 {
+        self.computed
     }
 
     /// What should be said about the choice of device.
@@ -201,6 +209,8 @@ impl Model {
         let before = std::mem::replace(&mut self.chunks, chunks);
         let done = self.read(ids, at, what, &|| false, &mut |_, outputs| values.extend_from_slice(outputs));
         self.chunks = before;
+        // What comes later has its own chunks.
+        self.forget();
         match done {
             Ok(()) => Ok(values),
             Err(PassError::Stopped) => Err("stopped".into()),
@@ -244,24 +254,29 @@ impl Model {
             let class = &self.config.class;
             return Err(PassError::Failed(format!("{class}: say which tokens' probabilities are its values")));
         }
-        let mut start = self.reuse(ids, reads[0]);
-        self.network.reserve(len)?;
-        let mut next = 0;
+        let mut start = self.resume(ids, reads, what)?;
+        let mut next = reads.partition_point(|r| *r < start);
+        for (i, value) in reads[..next].iter().enumerate().filter_map(|(i, r)| Some((i, self.prefixes.value(*r)?))) {
+            found(i, value);
+        }
         while start < len {
             if stop() {
                 return Err(PassError::Stopped);
             }
             let end = self.chunks.end(start, len);
             let here = reads[next..].partition_point(|r| *r < end);
-            let chunk_reads: Vec<usize> = reads[next..next + here].iter().map(|r| r - start).collect();
-            let states = self.network.append(&ids[start..end], &chunk_reads, stop)?;
-            self.cached.extend_from_slice(&ids[start..end]);
-            self.regular = end;
+            let chunk_reads = resume::rows(&self.network, &reads[next..next + here], start..end);
+            let mut states = self.network.append(&ids[start..end], &chunk_reads, stop)?;
+            states.truncate(here * self.config.hidden);
+            self.extend(&ids[start..end], true);
             let outputs = match what {
                 Reading::Values => self.head.apply(&self.network, &states)?,
                 Reading::Logits => self.head.logits(&self.network, &states)?,
             };
             for (i, row) in outputs.chunks_exact(width).enumerate() {
+                if matches!(what, Reading::Values) {
+                    self.prefixes.note(reads[next + i], row);
+                }
                 found(next + i, row);
             }
             next += here;
@@ -280,18 +295,15 @@ impl Model {
         self.check(text)?;
         let last =
             text.len().checked_sub(1).ok_or_else(|| PassError::Failed("nothing to continue: no tokens".into()))?;
-        let mut start = self.common(text).min(last);
-        let regular = start <= self.regular && self.chunks.floor(start) == start;
+        let mut start = self.prefixes.common(text).min(last);
+        let regular = start <= self.prefixes.regular() && self.chunks.floor(start) == start;
         self.cut(start);
         self.network.reserve(text.len())?;
         loop {
             let end = self.chunks.end(start, text.len());
             let read = if end == text.len() { vec![last - start] } else { Vec::new() };
             let states = self.network.append(&text[start..end], &read, stop)?;
-            self.cached.extend_from_slice(&text[start..end]);
-            if regular {
-                self.regular = end;
-            }
+            self.extend(&text[start..end], regular);
             start = end;
             if start == text.len() {
                 return self.head.logits(&self.network, &states);
@@ -315,22 +327,15 @@ impl Model {
         }
     }
 
-    /// Cuts the cache back to what `ids` begins with: a whole number of chunks, before the first value to read.
-    fn reuse(&mut self, ids: &[u32], first_read: usize) -> usize {
-        let keep = self.chunks.floor(self.common(ids).min(first_read).min(self.regular));
-        self.cut(keep);
-        keep
-    }
-
-    /// How many tokens the cache and `ids` begin with alike.
-    fn common(&self, ids: &[u32]) -> usize {
-        self.cached.iter().zip(ids).take_while(|(a, b)| a == b).count()
+    /// The network has these tokens behind the others.
+    fn extend(&mut self, ids: &[u32], regular: bool) {
+        self.prefixes.extend(ids, regular);
+        self.computed += ids.len() as u64;
     }
 
     /// Forgets the tokens from `len` on.
     fn cut(&mut self, len: usize) {
-        self.cached.truncate(len);
-        self.regular = self.regular.min(len);
+        self.prefixes.cut(len);
         self.network.truncate(len);
     }
 }
@@ -343,6 +348,13 @@ enum Reading {
     /// All outputs of the last layer.
     Logits,
 }
+
+#[path = "resume.rs"]
+mod resume;
+
+#[cfg(test)]
+#[path = "sharing_tests.rs"]
+mod sharing_tests;
 
 #[cfg(test)]
 #[path = "model_tests.rs"]

@@ -111,26 +111,7 @@ fn reading_a_few_places_gives_what_reading_all_gives() {
             assert!((output - expected[reads[*i] * 3 + label]).abs() < 2e-5);
         }
     }
-    assert_eq!(model.cached.len(), 291, "what follows the last value is not computed");
-}
-
-#[test]
-fn a_shared_beginning_is_reused_without_changing_a_bit() {
-    let (ids, _) = &reference("qwen2-token-1")[3];
-    let ids = &ids[..900];
-    let mut other = ids.to_vec();
-    other[700] = 3;
-    let run = |model: &mut Model, ids: &[u32], reads: &[usize]| {
-        let mut values = Vec::new();
-        model.run(ids, reads, &|| false, &mut |_, v| values.extend_from_slice(v)).unwrap();
-        bits(&values)
-    };
-    let fresh = run(&mut open("qwen2-token-1"), &other, &[650, 899]);
-    let mut model = open("qwen2-token-1");
-    run(&mut model, ids, &[650, 899]);
-    assert_eq!(model.reuse(&other, 650), 512);
-    assert_eq!(run(&mut model, &other, &[650, 899]), fresh);
-    assert_eq!(model.reuse(&other, 100), 0, "a value inside the beginning must be computed");
+    assert_eq!(model.computed(), 291, "what follows the last value is not computed");
 }
 
 #[test]
@@ -189,7 +170,11 @@ fn greedy_ids_are_pytorchs_and_scoring_after_them_is_as_if_nothing_had_been_gene
         }
         assert_eq!(seen.len(), 5 * 32);
         let whole = [inputs[2].clone(), greedy[2].clone()].concat();
-        assert_eq!((model.cached.len(), model.regular), (whole.len() - 1, inputs[2].len()), "the last id is not read");
+        assert_eq!(
+            (model.prefixes.live().len(), model.prefixes.regular()),
+            (whole.len() - 1, inputs[2].len()),
+            "the last id is not read"
+        );
         model.choose_tokens(&[vec![7], vec![11, 12]]).unwrap();
         let reads = [0, inputs[2].len() + 3, whole.len() - 1];
         let run = |model: &mut Model| {

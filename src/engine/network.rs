@@ -85,6 +85,21 @@ impl Network {
         }
     }
 
+    /// A copy of the keys and values of some tokens; `None` where that is not done.
+    pub(super) fn save(&self, from: usize, to: usize) -> Option<Vec<f32>> {
+        match self {
+            Self::Cpu(model) => Some(model.save(from, to)),
+            Self::Device(_) => None,
+        }
+    }
+
+    /// Puts such a copy of `tokens` tokens behind those there are.
+    pub(super) fn restore(&mut self, tokens: usize, saved: &[f32]) {
+        if let Self::Cpu(model) = self {
+            model.restore(tokens, saved);
+        }
+    }
+
     /// Makes room for `len` tokens in all.
     pub(super) fn reserve(&mut self, len: usize) -> Result<(), PassError> {
         match self {

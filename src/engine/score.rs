@@ -114,6 +114,10 @@ impl Critic for Scorer {
         Some(render(&self.profile, trajectory))
     }
 
+    fn computed(&self) -> u64 {
+        self.model.computed()
+    }
+
     fn numerics(&self) -> String {
         // Sums are in another order with other vectors.
         format!("engine {NUMERICS} on {}", instruction_sets().join("+"))

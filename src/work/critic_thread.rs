@@ -134,8 +134,8 @@ impl CriticThread {
     }
 }
 
-/// Must the running work make way? It loses what it has done, so only for something a person looks at, and not when
-/// it is nearly through.
+/// Must the running work make way? What it has done of its last chunk is lost, and all if the critic has no room for
+/// it, so only for something a person looks at, and not when it is nearly through.
 fn makes_way(new: &Request, running: &Running) -> bool {
     let looked_at = new.kind == Kind::Inspect || new.priority == Priority::Selected;
     if !looked_at || running.request.kind == Kind::Inspect {
@@ -292,3 +292,7 @@ fn key_text(key: &TrajectoryKey) -> String {
 #[cfg(test)]
 #[path = "critic_thread_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "critic_engine_tests.rs"]
+mod engine_tests;

@@ -1,4 +1,5 @@
-//! Requests that wait for the critic: the most urgent first, one replaceable slot a trajectory and kind.
+//! Requests that wait for the critic: the most urgent first, one replaceable slot a trajectory and kind. Among equals
+//! the attempts of one issue go one after the other, so that the critic meets their common beginning while it has it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -83,6 +84,8 @@ pub(super) struct Queue {
     by_turn: BTreeMap<Turn, Request>,
     turns: HashMap<(TrajectoryKey, Kind), Turn>,
     count: i64,
+    /// Issue of the last trajectory that was taken to be scored.
+    issue: Option<String>,
 }
 
 impl Queue {
@@ -106,11 +109,29 @@ impl Queue {
         }
     }
 
-    /// Takes the most urgent request.
+    /// Takes the most urgent request; among equals one of the issue that was scored last.
     pub(super) fn pop(&mut self) -> Option<Request> {
-        let (_, request) = self.by_turn.pop_first()?;
+        let (first, _) = self.by_turn.first_key_value()?;
+        let turn = self.same_issue(*first).unwrap_or(*first);
+        let request = self.by_turn.remove(&turn)?;
         self.turns.remove(&request.place());
+        if request.kind == Kind::Score {
+            self.issue.clone_from(&request.trajectory.instance_id);
+        }
         Some(request)
+    }
+
+    /// The first request as urgent as that of turn `first` whose trajectory is of the issue that was scored last. What
+    /// is on the screen keeps its own order: the newest first.
+    fn same_issue(&self, first: Turn) -> Option<Turn> {
+        let issue = self.issue.as_ref()?;
+        let (kind, priority, _) = first;
+        if kind != Kind::Score || priority == Priority::Selected {
+            return None;
+        }
+        let equals = self.by_turn.range(first..=(kind, priority, i64::MAX));
+        let mut of_issue = equals.filter(|(_, request)| request.trajectory.instance_id.as_ref() == Some(issue));
+        of_issue.next().map(|(turn, _)| *turn)
     }
 
     /// Forgets what `keep` does not want.
@@ -132,6 +153,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::trajectory::Trajectory;
 
     fn request(record: usize, priority: Priority, generation: u64) -> Request {
         let key = TrajectoryKey { path: PathBuf::from("x"), record };
@@ -185,6 +207,29 @@ mod tests {
         assert_eq!(queue.pop().map(|request| request.generation), Some(2));
         queue.put_back(request(0, Priority::Rest, 1));
         assert_eq!(queue.len(), 1);
+    }
+
+    #[test]
+    fn attempts_of_one_issue_go_one_after_the_other_where_all_are_as_urgent() {
+        let of = |record: usize, issue: Option<&str>, priority| {
+            let mut request = request(record, priority, 1);
+            let trajectory = Trajectory { instance_id: issue.map(str::to_owned), ..Trajectory::default() };
+            request.trajectory = trajectory.into();
+            request
+        };
+        let mut queue = Queue::default();
+        for (record, issue) in
+            [Some("a"), Some("b"), None, Some("a"), Some("b"), None, Some("a")].into_iter().enumerate()
+        {
+            queue.push(of(record, issue, Priority::Rest));
+        }
+        queue.push(of(7, Some("b"), Priority::Visible));
+        queue.push(of(8, Some("c"), Priority::Selected));
+        queue.push(of(9, Some("b"), Priority::Selected));
+        queue.push(inspect(10));
+        let order: Vec<_> = drain(&mut queue).into_iter().map(|(record, _)| record).collect();
+        // b is still b after the visible one; runs of no known issue have nothing in common.
+        assert_eq!(order, [10, 9, 8, 7, 1, 4, 0, 3, 6, 2, 5]);
     }
 
     #[test]

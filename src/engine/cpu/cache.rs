@@ -47,6 +47,34 @@ impl Cache {
         self.len = len;
     }
 
+    /// A copy of the keys and values of the tokens from `from` up to `to`: `layer × (keys, values) × kv_heads × token ×
+    /// head_dim`.
+    pub(super) fn save(&self, from: usize, to: usize) -> Vec<f32> {
+        let part = (to - from) * self.head_dim;
+        let mut saved = Vec::with_capacity(self.layers.len() * 2 * self.kv_heads * part);
+        for store in self.layers.iter().flat_map(|layer| [&layer.keys, &layer.values]) {
+            for head in 0..self.kv_heads {
+                let at = (head * self.capacity + from) * self.head_dim;
+                saved.extend_from_slice(&store[at..at + part]);
+            }
+        }
+        saved
+    }
+
+    /// Puts such a copy of `tokens` tokens behind the tokens there are. There must be room.
+    pub(super) fn restore(&mut self, tokens: usize, saved: &[f32]) {
+        assert!(self.len + tokens <= self.capacity, "cache room");
+        let part = tokens * self.head_dim;
+        let mut parts = saved.chunks_exact(part);
+        for store in self.layers.iter_mut().flat_map(|layer| [&mut layer.keys, &mut layer.values]) {
+            for (head, part) in (0..self.kv_heads).zip(&mut parts) {
+                let at = (head * self.capacity + self.len) * self.head_dim;
+                store[at..at + part.len()].copy_from_slice(part);
+            }
+        }
+        self.len += tokens;
+    }
+
     /// Makes room for `tokens` in all, keeping what is there. Room far beyond the need is given back.
     pub(super) fn reserve(&mut self, tokens: usize) {
         let fits = tokens <= self.capacity;
@@ -105,6 +133,11 @@ mod tests {
                 }
             }
         }
+        let saved = cache.save(1, 2);
+        assert_eq!(saved[..6], [3.0, 4.0, 5.0, 53.0, 54.0, 55.0]);
+        cache.restore(1, &saved);
+        assert_eq!((cache.len(), cache.save(2, 3)), (3, saved));
+        cache.truncate(2);
         cache.reserve(10);
         assert!(cache.capacity() < 5000, "room far beyond the need is given back");
     }

@@ -6,6 +6,7 @@ pub(super) mod dense;
 mod gemm;
 pub(super) mod int8;
 mod int8_kernels;
+pub(super) mod plain;
 pub(super) mod pool;
 pub(super) mod rope;
 mod simd;
@@ -103,6 +104,17 @@ impl CpuModel {
     /// Forgets the tokens from `len` on.
     pub(super) fn truncate(&mut self, len: usize) {
         self.cache.truncate(len);
+    }
+
+    /// A copy of the keys and values of some tokens.
+    pub(super) fn save(&self, from: usize, to: usize) -> Vec<f32> {
+        self.cache.save(from, to)
+    }
+
+    /// Puts such a copy of `tokens` tokens behind the cached ones, for which room is made.
+    pub(super) fn restore(&mut self, tokens: usize, saved: &[f32]) {
+        self.cache.reserve(self.cache.len() + tokens);
+        self.cache.restore(tokens, saved);
     }
 
     /// Makes room for `tokens` in all.
