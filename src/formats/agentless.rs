@@ -1,8 +1,7 @@
 //! Agentless: samples of patches from one prompt, and the locations it looked for before.
 
-use serde_json::Value;
-
 use super::document::Row;
+use super::json::Value;
 use super::sniff::{Confidence, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader, numbered};
 use super::{field, rows};
@@ -121,8 +120,7 @@ pub fn sample_of(file: &str) -> Option<String> {
 mod tests {
     use std::path::Path;
 
-    use serde_json::json;
-
+    use super::super::json::json;
     use super::super::load::load_bytes;
     use super::*;
     use crate::trajectory::{Dataset, join};

@@ -146,7 +146,7 @@ fn finish(out: &mut Trajectory) {
 }
 
 /// A call by the names of its members.
-fn call(value: &serde_json::Value, id: &str, name: &str, arguments: &str) -> ToolCall {
+fn call(value: &super::json::Value, id: &str, name: &str, arguments: &str) -> ToolCall {
     ToolCall {
         id: field::text(value, id).unwrap_or_default(),
         name: field::text(value, name).unwrap_or_default(),

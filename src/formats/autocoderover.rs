@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
-
+use super::json::Value;
 use super::table::{Decoded, Format, Kind, Reader};
 use super::tree::{Claim, Entry, Folder, FolderInput};
 use super::{chat, field, names};

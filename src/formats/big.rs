@@ -10,6 +10,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
+use super::buffer::Buffer;
 use super::document::store::read_at;
 use super::document::{Document, RecordSpan};
 use super::json;
@@ -256,8 +257,8 @@ impl Big<'_> {
 
     /// The bytes from `start` on to the end of the last line that begins before `end`, and where in them the first
     /// line begins.
-    fn whole_lines(&self, start: usize, end: usize) -> Option<(Vec<u8>, usize)> {
-        let mut bytes = vec![0; end - start];
+    fn whole_lines(&self, start: usize, end: usize) -> Option<(Buffer, usize)> {
+        let mut bytes = Buffer::of(end - start);
         read_at(&self.file, &mut bytes, start as u64).ok()?;
         let mut before = [b'\n'];
         if start > 0 {
@@ -272,7 +273,7 @@ impl Big<'_> {
         while memchr::memchr(b'\n', bytes.get(seen..).unwrap_or_default()).is_none() && start + bytes.len() < self.len {
             seen = bytes.len();
             let to = (start + seen + more).min(self.len);
-            bytes.resize(to - start, 0);
+            bytes.grow(to - start);
             read_at(&self.file, bytes.get_mut(seen..)?, (start + seen) as u64).ok()?;
             more *= 2;
         }

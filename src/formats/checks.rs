@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use super::json;
+use super::json::Value;
 use crate::trajectory::{Diagnostic, Role, Severity, Step, ToolCall, Trajectory};
 
 /// Tools and verbs that change a file.

@@ -1,8 +1,7 @@
 //! Files that lie beside predictions and reports and hold nothing to show by themselves.
 
-use serde_json::Value;
-
 use super::field;
+use super::json::Value;
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use crate::trajectory::{Diagnostic, Severity};

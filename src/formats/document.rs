@@ -10,11 +10,11 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::ops::Range;
 
+use super::json::Value;
 use rayon::prelude::*;
-use serde_json::Value;
 
 use self::rows::{RowReader, opening_of};
-use self::store::Store;
+use self::store::{Bytes, Store};
 use super::{json, skim};
 use crate::trajectory::{ByteSpan, Diagnostic, Severity};
 
@@ -26,9 +26,9 @@ const HEAD_BYTES: usize = 8 << 20;
 const BATCH: usize = 1 << 20;
 /// Outer form of a document.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Shape {
+pub enum Shape<'a> {
     /// One JSON value, boxed because it can be the whole file.
-    Value(Box<Value>),
+    Value(Box<Value<'a>>),
     /// JSON lines, or several values one behind the other: the spans of the records.
     Lines(Vec<RecordSpan>),
     /// Not JSON: what it is, in one clause.
@@ -50,7 +50,7 @@ pub struct RecordSpan {
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
     /// The value.
-    pub value: &'a Value,
+    pub value: &'a Value<'a>,
     /// 0-based number among the values.
     pub record: usize,
     /// Bytes in the decompressed file; empty when it is an element of a larger value.
@@ -59,11 +59,11 @@ pub struct Row<'a> {
 
 /// One of the first records of JSON lines, already read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct HeadRow {
+pub struct HeadRow<'a> {
     /// Its number among the record spans.
     at: usize,
     /// The value.
-    pub value: Value,
+    pub value: Value<'a>,
     /// Is the value all there is in the record, read without repairs? Then it need not be read again.
     whole: bool,
 }
@@ -74,9 +74,9 @@ pub struct Document<'a> {
     /// The decompressed bytes, in memory or in a file.
     store: Store<'a>,
     /// Outer form.
-    pub shape: Shape,
+    pub shape: Shape<'a>,
     /// The first values of JSON lines, for recognising.
-    pub head: Vec<HeadRow>,
+    pub head: Vec<HeadRow<'a>>,
     /// Remarks about the file as a whole.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -101,12 +101,12 @@ impl<'a> Document<'a> {
 
     /// The records of JSON lines that stand in a file at `spans`; only those read at the moment are in memory. `head`
     /// are the first of them, for recognising; empty if that is done.
-    pub fn in_file(file: &'a File, spans: Vec<RecordSpan>, head: Vec<HeadRow>) -> Self {
+    pub fn in_file(file: &'a File, spans: Vec<RecordSpan>, head: Vec<HeadRow<'a>>) -> Self {
         Self { store: Store::File(file), shape: Shape::Lines(spans), head, diagnostics: Vec::new() }
     }
 
     /// The elements, if the document is one list.
-    pub fn list(&self) -> Option<&[Value]> {
+    pub fn list(&self) -> Option<&[Value<'a>]> {
         match &self.shape {
             Shape::Value(value) => value.as_array().map(Vec::as_slice),
             _ => None,
@@ -114,12 +114,12 @@ impl<'a> Document<'a> {
     }
 
     /// All rows at once, with the remarks about those that could not be read.
-    pub fn all_rows(&self) -> (Cow<'_, [Value]>, Vec<Diagnostic>) {
+    pub fn all_rows(&self) -> (Cow<'_, [Value<'a>]>, Vec<Diagnostic>) {
         if let Some(items) = self.list() {
             return (Cow::Borrowed(items), Vec::new());
         }
         let mut items = Vec::new();
-        let diagnostics = self.rows(|row| items.push(row.value.clone()));
+        let diagnostics = self.rows(|row| items.push(row.value.clone().into_owned()));
         (Cow::Owned(items), diagnostics)
     }
 
@@ -216,7 +216,11 @@ impl<'a> Document<'a> {
     /// At most so many bytes from the beginning; fewer if the document is shorter.
     pub fn beginning(&self, most: usize) -> Cow<'_, [u8]> {
         let len = usize::try_from(self.size()).unwrap_or(usize::MAX).min(most);
-        self.store.get(0..len).unwrap_or_default()
+        match self.store.get(0..len) {
+            Ok(Bytes::Given(bytes)) => Cow::Borrowed(bytes),
+            Ok(Bytes::Read(bytes)) => Cow::Owned(bytes.to_vec()),
+            Err(_) => Cow::default(),
+        }
     }
 
     /// The whole document as text, invalid UTF-8 replaced: for what is no JSON.
@@ -265,8 +269,8 @@ struct Finder<'a, 'd> {
     diagnostics: &'d mut Vec<Diagnostic>,
 }
 
-impl Finder<'_, '_> {
-    fn find(mut self) -> Shape {
+impl<'a> Finder<'a, '_> {
+    fn find(mut self) -> Shape<'a> {
         let start = self.skip_prefix();
         self.find_shape(start)
     }
@@ -288,7 +292,7 @@ impl Finder<'_, '_> {
         at + skipped
     }
 
-    fn find_shape(&mut self, start: usize) -> Shape {
+    fn find_shape(&mut self, start: usize) -> Shape<'a> {
         let rest = self.bytes.get(start..).unwrap_or_default();
         let Some(&first) = rest.first() else {
             return Shape::Other(Cow::Borrowed(if self.bytes.is_empty() {
@@ -338,7 +342,7 @@ impl Finder<'_, '_> {
     }
 
     /// A value over several lines, and something behind it.
-    fn several(&mut self, start: usize, first: Value, len: usize) -> Shape {
+    fn several(&mut self, start: usize, first: Value<'a>, len: usize) -> Shape<'a> {
         let mut spans = Vec::new();
         let (mut at, mut line) = (start, 1 + count_lines(self.bytes.get(..start)));
         let mut end = start + len;
@@ -366,7 +370,7 @@ impl Finder<'_, '_> {
     }
 
     /// One value that strict JSON refuses.
-    fn repaired(&mut self, start: usize) -> Shape {
+    fn repaired(&mut self, start: usize) -> Shape<'a> {
         let rest = self.bytes.get(start..).unwrap_or_default();
         match json::repair_prefix(rest) {
             Ok(parsed) => {
@@ -399,7 +403,7 @@ fn line_is_complete(line: &[u8]) -> bool {
     json::strict_len(line.trim_ascii()).is_some() || json::repair_prefix(line).is_ok_and(|p| !p.repairs.cut)
 }
 
-fn head_values(bytes: &[u8], spans: &[RecordSpan]) -> Vec<HeadRow> {
+fn head_values<'a>(bytes: &'a [u8], spans: &[RecordSpan]) -> Vec<HeadRow<'a>> {
     let (mut head, mut seen) = (Vec::new(), 0);
     for (at, span) in spans.iter().take(HEAD_RECORDS).enumerate() {
         let text = bytes.get(span.start..span.end).unwrap_or_default();

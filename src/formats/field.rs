@@ -2,25 +2,25 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
+use super::json::{Map, Value};
 
 /// A member that is there and not null.
-pub fn get<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+pub fn get<'a>(value: &'a Value<'a>, key: &str) -> Option<&'a Value<'a>> {
     value.get(key).filter(|v| !v.is_null())
 }
 
 /// A member at a path of keys, there and not null.
-pub fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
+pub fn at<'a>(value: &'a Value<'a>, path: &[&str]) -> Option<&'a Value<'a>> {
     path.iter().try_fold(value, |v, key| get(v, key))
 }
 
 /// A string member.
-pub fn str<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+pub fn str<'a>(value: &'a Value<'a>, key: &str) -> Option<&'a str> {
     get(value, key)?.as_str()
 }
 
 /// A string member at a path of keys.
-pub fn str_at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a str> {
+pub fn str_at<'a>(value: &'a Value<'a>, path: &[&str]) -> Option<&'a str> {
     at(value, path)?.as_str()
 }
 
@@ -30,12 +30,12 @@ pub fn text(value: &Value, key: &str) -> Option<String> {
 }
 
 /// A list member; empty if missing or not a list.
-pub fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+pub fn list<'a>(value: &'a Value<'a>, key: &str) -> &'a [Value<'a>] {
     get(value, key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// An object member.
-pub fn object<'a>(value: &'a Value, key: &str) -> Option<&'a Map<String, Value>> {
+pub fn object<'a>(value: &'a Value<'a>, key: &str) -> Option<&'a Map<'a>> {
     get(value, key)?.as_object()
 }
 
@@ -80,7 +80,7 @@ pub fn truth(value: &Value) -> Option<bool> {
 /// A scalar as text: strings as they are, numbers and booleans as written.
 pub fn scalar_text(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) => Some(text.clone()),
+        Value::String(text) => Some(text.to_string()),
         Value::Number(number) => Some(number.to_string()),
         Value::Bool(yes) => Some(yes.to_string()),
         _ => None,
@@ -90,14 +90,14 @@ pub fn scalar_text(value: &Value) -> Option<String> {
 /// A value as JSON text on one line, or the text itself if it is a string (a string that holds JSON stays as it is).
 pub fn json_text(value: &Value) -> String {
     match value {
-        Value::String(text) => text.clone(),
+        Value::String(text) => text.to_string(),
         Value::Null => String::new(),
         other => other.to_string(),
     }
 }
 
 /// A member that holds JSON, directly or inside a string.
-pub fn embedded<'a>(value: &'a Value, key: &str) -> Option<Cow<'a, Value>> {
+pub fn embedded<'a>(value: &'a Value<'a>, key: &str) -> Option<Cow<'a, Value<'a>>> {
     match get(value, key)? {
         Value::String(text) => super::json::parse(text.as_bytes()).ok().map(|p| Cow::Owned(p.value)),
         other => Some(Cow::Borrowed(other)),
@@ -120,7 +120,7 @@ pub fn honest_cost(cost: Option<f64>, worked: bool) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use super::super::json::json;
 
     use super::*;
 

@@ -3,9 +3,8 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
-
 use super::branches::{Node, Tree};
+use super::json::Value;
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{field, session};

@@ -15,6 +15,7 @@ mod atif;
 mod autocoderover;
 mod big;
 mod branches;
+mod buffer;
 mod bytes;
 mod cast;
 mod chat;

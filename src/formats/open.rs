@@ -6,10 +6,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::document::Document;
 use super::document::store::read_at;
+use super::json::Value;
 use super::load::{self, LoadedFile};
 use super::table::{Input, Reader, formats};
 use super::tree::Entry;

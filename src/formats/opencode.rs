@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
-
+use super::json::{Value, json};
 use super::sniff::{Confidence, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::tree::{Claim, Entry, Folder, FolderInput};
@@ -72,7 +71,7 @@ fn decode(input: &Input<'_>) -> Decoded {
 }
 
 /// Values of small files with their paths, by the name of the folder they lie in.
-type Filed = BTreeMap<String, Vec<(Value, Arc<Path>)>>;
+type Filed = BTreeMap<String, Vec<(Value<'static>, Arc<Path>)>>;
 
 fn filed(input: &FolderInput<'_>, top: &str, key: &str, tally: &mut session::Tally) -> Filed {
     let mut found = Filed::new();
@@ -106,7 +105,7 @@ fn decode_folder(input: &FolderInput<'_>) -> Decoded {
     let mut infos = sessions;
     // Messages whose session's file is gone are still worth showing.
     for id in messages.keys().filter(|id| !known.contains(id)) {
-        infos.push(serde_json::json!({ "id": id }));
+        infos.push(json!({ "id": id }));
     }
     infos.sort_by(|a, b| (created(a), field::str(a, "id")).cmp(&(created(b), field::str(b, "id"))));
     let mut trajectories = Vec::new();

@@ -1,8 +1,7 @@
 //! pi and its relatives: JSON lines behind a `session` header; from version 2 on a tree.
 
-use serde_json::Value;
-
 use super::branches::{Node, Tree};
+use super::json::Value;
 use super::sniff::{Confidence, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{field, session};

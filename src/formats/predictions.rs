@@ -1,8 +1,7 @@
 //! Candidate patches: `preds.json` as a dictionary, lists, JSON lines, and SWE-agent's `.pred`.
 
-use serde_json::{Map, Value};
-
 use super::field;
+use super::json::{Map, Value};
 use super::names::looks_like_instance;
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
@@ -62,7 +61,7 @@ pub fn sniff(sniff: &Sniff<'_>) -> Option<Match> {
 }
 
 /// Is this a dictionary of predictions by instance id?
-fn dictionary(root: &Map<String, Value>) -> Option<&'static str> {
+fn dictionary(root: &Map<'_>) -> Option<&'static str> {
     if root.is_empty() {
         return None;
     }
@@ -106,6 +105,10 @@ struct Rows {
     nameless: usize,
 }
 
+fn patch_of<'a>(value: &'a Value<'a>) -> Option<&'a Value<'a>> {
+    PATCH.iter().find_map(|k| value.get(k))
+}
+
 impl Rows {
     fn read(&mut self, value: &Value, key: Option<&str>) {
         let named = INSTANCE.iter().find_map(|k| field::text(value, k)).or_else(|| pull_request(value));
@@ -113,11 +116,10 @@ impl Rows {
             self.nameless += 1;
             return;
         };
-        let patch_of = |v: &'_ Value| PATCH.iter().find_map(|k| v.get(k)).cloned();
-        let member = if value.is_string() { Some(value.clone()) } else { patch_of(value) };
+        let member = if value.is_string() { Some(value) } else { patch_of(value) };
         // Some scripts put the whole prediction where its patch belongs.
-        let member = member.map(|m| if m.is_object() { patch_of(&m).unwrap_or(Value::Null) } else { m });
-        match &member {
+        let member = member.map(|m| if m.is_object() { patch_of(m).unwrap_or(&Value::Null) } else { m });
+        match member {
             Some(Value::Null) => self.nulls += 1,
             None => self.missing += 1,
             Some(_) => {}
@@ -131,7 +133,7 @@ impl Rows {
                 .or_else(|| self.sample.clone()),
             instance_id,
             model,
-            patch: member.as_ref().and_then(Value::as_str).map(str::to_owned),
+            patch: member.and_then(Value::as_str).map(str::to_owned),
             outcome: Outcome::from_bool(field::get(value, "resolved").and_then(field::truth)),
             ..Prediction::default()
         });

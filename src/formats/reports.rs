@@ -1,8 +1,7 @@
 //! SWE-bench evaluation reports: per instance (nested and flat) and of whole runs (five generations and their kin).
 
-use serde_json::{Map, Value};
-
 use super::field;
+use super::json::{Map, Value};
 use super::names::{self, looks_like_instance};
 use super::sniff::{Confidence, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
@@ -75,14 +74,14 @@ pub fn sniff_instance(sniff: &Sniff<'_>) -> Option<Match> {
     }
 }
 
-fn is_instance_report(value: &Map<String, Value>) -> bool {
+fn is_instance_report(value: &Map<'_>) -> bool {
     value.contains_key("patch_successfully_applied")
         && value.contains_key("resolved")
         && !value.contains_key("instance_id")
 }
 
 /// Multi-SWE-bench's report about one pull request.
-fn is_multi_report(value: &Map<String, Value>) -> bool {
+fn is_multi_report(value: &Map<'_>) -> bool {
     let named = ["org", "repo", "number", "valid"].iter().all(|k| value.contains_key(*k));
     named && ["fix_patch_result", "fixed_tests", "run_result"].iter().any(|k| value.contains_key(*k))
 }
@@ -104,7 +103,7 @@ pub fn sniff_run(sniff: &Sniff<'_>) -> Option<Match> {
 }
 
 /// Which of the run-level forms an object is.
-fn run_form(root: &Map<String, Value>) -> Option<&'static str> {
+fn run_form(root: &Map<'_>) -> Option<&'static str> {
     let list = |key: &str| root.get(key).is_some_and(Value::is_array);
     let has = |key: &str| root.contains_key(key);
     if list("resolved_ids") {
@@ -148,7 +147,7 @@ pub fn decode_instance(input: &Input<'_>) -> Decoded {
                 instance(&mut report, id, row.value);
             }
         } else {
-            root.iter().for_each(|(id, value)| instance(&mut report, id.clone(), value));
+            root.iter().for_each(|(id, value)| instance(&mut report, id.to_owned(), value));
         }
     });
     Decoded { reports: vec![report], diagnostics, ..Decoded::default() }
@@ -213,11 +212,11 @@ pub fn decode_run(input: &Input<'_>) -> Decoded {
     Decoded { reports: vec![report], diagnostics, ..Decoded::default() }
 }
 
-fn run(report: &mut RunReport, root: &Map<String, Value>) {
+fn run(report: &mut RunReport, root: &Map<'_>) {
     if run_form(root).is_some_and(|form| form.starts_with("a dictionary")) {
         for (id, value) in root {
             let resolved = field::truth(value.get("resolved").unwrap_or(value));
-            report.outcomes.insert(id.clone(), Outcome::from_bool(resolved));
+            report.outcomes.insert(id.to_owned(), Outcome::from_bool(resolved));
         }
         return;
     }
@@ -277,8 +276,7 @@ fn row_outcome(report: &mut RunReport, row: &Value) {
 mod tests {
     use std::path::Path;
 
-    use serde_json::json;
-
+    use super::super::json::json;
     use super::super::load::load_bytes;
     use super::*;
 

@@ -1,8 +1,7 @@
 //! Rows of conversations with a reward that are no SWE-bench runs: tau-bench, verifiers, Docent.
 
-use serde_json::Value;
-
 use super::document::Row;
+use super::json::Value;
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader, numbered};
 use super::{chat, field, rows};

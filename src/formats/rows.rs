@@ -1,8 +1,7 @@
 //! Identity, label and patch of a row of a training set, under all the names they have.
 
-use serde_json::Value;
-
 use super::document::Row;
+use super::json::Value;
 use super::{action, chat, field};
 use crate::trajectory::{Outcome, RawPlace, Role, Step, ToolSpec, Trajectory, Usage};
 

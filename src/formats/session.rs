@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde_json::Value;
-
+use super::json::Value;
 use super::{action, chat, field, names};
 use crate::trajectory::{Diagnostic, Role, Severity, Step, ToolCall, Trajectory, Usage};
 
@@ -235,7 +234,7 @@ pub fn time_of(value: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use super::super::json::json;
 
     use super::*;
     use crate::trajectory::Tokens;

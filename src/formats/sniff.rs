@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use serde_json::{Map, Value};
-
 use super::document::{Document, Shape};
+use super::json::{Map, Value};
 
 /// Elements of a list looked at to recognise a format.
 const HEAD_ELEMENTS: usize = 60;
@@ -72,7 +71,7 @@ pub struct Sniff<'a> {
     /// Outer form.
     pub form: Form,
     /// The first values: the object, the list's first elements, or the first records of JSON lines.
-    pub rows: Vec<&'a Value>,
+    pub rows: Vec<&'a Value<'a>>,
     /// Union of the keys of those that are objects.
     keys: BTreeSet<&'a str>,
     /// The document, for what is no JSON.
@@ -90,12 +89,12 @@ impl<'a> Sniff<'a> {
             Shape::Lines(_) => (Form::Lines, document.head.iter().map(|row| &row.value).collect()),
             Shape::Other(_) => (Form::Other, Vec::new()),
         };
-        let keys = rows.iter().filter_map(|v| v.as_object()).flat_map(|o| o.keys().map(String::as_str)).collect();
+        let keys = rows.iter().filter_map(|v| v.as_object()).flat_map(Map::keys).collect();
         Self { path, form, rows, keys, document }
     }
 
     /// The one object, if the document is one.
-    pub fn object(&self) -> Option<&'a Map<String, Value>> {
+    pub fn object(&self) -> Option<&'a Map<'a>> {
         let value = *self.rows.first()?;
         if self.form == Form::Object { value.as_object() } else { None }
     }
@@ -111,7 +110,7 @@ impl<'a> Sniff<'a> {
     }
 
     /// The first row's value of `key`, if it has it, else that of the first row that does.
-    pub fn first(&self, key: &str) -> Option<&'a Value> {
+    pub fn first(&self, key: &str) -> Option<&'a Value<'a>> {
         self.rows.iter().find_map(|row| row.get(key))
     }
 

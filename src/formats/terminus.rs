@@ -1,7 +1,6 @@
 //! What Terminus types: its answers are a JSON object (or XML) of keystrokes instead of calls.
 
-use serde_json::Value;
-
+use super::json::Value;
 use super::{field, json};
 
 /// Keystrokes of an answer, one command a line, and what was thought before them.

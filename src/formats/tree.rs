@@ -4,11 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use super::archive::Packed;
 use super::bytes::{self, Content};
 use super::json;
+use super::json::Value;
 use super::walk::Unit;
 use crate::trajectory::Trajectory;
 
@@ -62,10 +61,12 @@ impl Entry {
     }
 
     /// Its first JSON value, repaired where needed: for small files. `None` if it holds none.
-    pub fn value(&self) -> Option<Value> {
+    pub fn value(&self) -> Option<Value<'static>> {
         let content = self.read().ok()?;
         let text = content.bytes.strip_prefix(b"\xEF\xBB\xBF".as_slice()).unwrap_or(&content.bytes);
-        json::strict_prefix(text).map(|(value, _)| value).or_else(|| json::repair_prefix(text).ok().map(|p| p.value))
+        let strict = json::strict_prefix(text).map(|(value, _)| value);
+        let value = strict.or_else(|| json::repair_prefix(text).ok().map(|p| p.value));
+        value.map(Value::into_owned)
     }
 }
 

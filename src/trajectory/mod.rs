@@ -69,7 +69,12 @@ impl RawPlace {
 
     /// Element `index` of the list at `pointer` in the trajectory's own record (`""` when the record is the list).
     pub fn element(pointer: &str, index: usize) -> Self {
-        Self { pointer: format!("{pointer}/{index}").into(), ..Self::default() }
+        let digits = index.checked_ilog10().unwrap_or(0) as usize + 1;
+        let mut place = String::with_capacity(pointer.len() + 1 + digits);
+        place.push_str(pointer);
+        place.push('/');
+        place.push_str(&index.to_string());
+        Self { pointer: place.into(), ..Self::default() }
     }
 }
 

@@ -4,7 +4,7 @@ mod fence;
 mod tags;
 mod tokens;
 
-use serde_json::{Map, Value};
+use super::json::{Map, Value};
 
 pub use self::fence::last_fence;
 
@@ -30,7 +30,7 @@ pub fn of_call(call: &ToolCall) -> String {
     }
 }
 
-fn of_arguments(name: &str, arguments: &Map<String, Value>) -> String {
+fn of_arguments(name: &str, arguments: &Map<'_>) -> String {
     let text = |key: &str| arguments.get(key).and_then(Value::as_str);
     let path = text("path").or_else(|| text("file_path")).or_else(|| text("filename")).or_else(|| text("file"));
     if let (Some(verb), Some(path)) = (text("command"), path) {
@@ -53,7 +53,7 @@ fn of_arguments(name: &str, arguments: &Map<String, Value>) -> String {
     format!("{name} {}", clip(&Value::Object(arguments.clone()).to_string()))
 }
 
-fn lines(arguments: &Map<String, Value>) -> String {
+fn lines(arguments: &Map<'_>) -> String {
     match arguments.get("view_range").and_then(Value::as_array).map(Vec::as_slice) {
         Some([from, to]) => format!(" [{from}, {to}]"),
         _ => String::new(),

@@ -1,7 +1,6 @@
 //! Calls in tags: OpenHands and what copied it, Hermes and Qwen, GLM, the tags of Anthropic, SWE-agent's XML.
 
-use serde_json::{Map, Value};
-
+use super::super::json::{Map, Value};
 use super::super::{field, json};
 use crate::trajectory::ToolCall;
 
@@ -89,8 +88,7 @@ fn call<'a>(name: &str, values: impl Iterator<Item = (&'a str, &'a str)>) -> Opt
         let value = value.strip_prefix('\n').unwrap_or(value);
         value.strip_suffix('\n').unwrap_or(value)
     };
-    let arguments: Map<String, Value> =
-        values.map(|(key, value)| (key.trim().to_owned(), Value::String(trimmed(value).to_owned()))).collect();
+    let arguments: Map<'_> = values.map(|(key, value)| (key.trim(), Value::from(trimmed(value)))).collect();
     Some(ToolCall { id: String::new(), name: name.to_owned(), arguments: Value::Object(arguments).to_string() })
 }
 

@@ -1,9 +1,8 @@
 //! Calls between a model's special tokens, where a server did not take them out: Kimi, DeepSeek, Llama, Mistral, and
 //! Harmony.
 
-use serde_json::Value;
-
 use super::super::json;
+use super::super::json::Value;
 use super::tags::{json_call, of_json};
 use crate::trajectory::ToolCall;
 

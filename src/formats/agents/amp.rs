@@ -1,7 +1,6 @@
 //! Amp: one thread a file.
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::sniff::{Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{field, session};

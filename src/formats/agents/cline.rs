@@ -1,7 +1,6 @@
 //! Cline and its forks: a folder for each task, with the messages of the API and those of the screen.
 
-use serde_json::Value;
-
+use super::super::json::{Map, Value};
 use super::super::table::Decoded;
 use super::super::tree::{Claim, Folder, FolderInput};
 use super::super::{action, chat, field, session};
@@ -111,10 +110,10 @@ fn tagged(text: &str) -> Option<String> {
         .filter_map(|name| {
             let (_, rest) = text.split_once(&format!("<{name}>"))?;
             let body = rest.split(&format!("</{name}>")).next().unwrap_or(rest);
-            let mut arguments = serde_json::Map::new();
+            let mut arguments = Map::new();
             for part in body.split('<').filter(|p| !p.starts_with('/')) {
                 if let Some((key, value)) = part.split_once('>').filter(|(k, _)| !k.contains([' ', '\n'])) {
-                    arguments.entry(key.to_owned()).or_insert_with(|| Value::String(value.trim().to_owned()));
+                    arguments.get_or_insert(key, Value::from(value.trim()));
                 }
             }
             let arguments = Value::Object(arguments).to_string();
@@ -153,7 +152,7 @@ fn spent(steps: &mut [Step], screen: &[Value]) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use super::super::super::json::json;
 
     use super::*;
 

@@ -1,7 +1,6 @@
 //! Cursor's transcripts: lines without ids, times or results; older ones are plain text.
 
-use serde_json::Value;
-
+use super::super::json::{Map, Value};
 use super::super::sniff::{Form, Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{chat, field, session};
@@ -167,16 +166,17 @@ impl Text {
 
 /// `name: value` lines, indented, as an object; anything else as it is.
 fn arguments(text: &str) -> String {
-    let mut members = serde_json::Map::new();
+    let mut members = Map::new();
     let mut last: Option<String> = None;
     for line in text.lines() {
         match line.trim_start().split_once(':') {
             Some((key, value)) if !key.is_empty() && !key.contains(' ') => {
-                members.insert(key.to_owned(), Value::String(value.trim().to_owned()));
+                members.insert(key, Value::from(value.trim()));
                 last = Some(key.to_owned());
             }
             _ => match last.as_ref().and_then(|k| members.get_mut(k)) {
                 Some(Value::String(value)) => {
+                    let value = value.to_mut();
                     value.push('\n');
                     value.push_str(line.trim_end());
                 }

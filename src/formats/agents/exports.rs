@@ -1,7 +1,6 @@
 //! `conversations.json` of ChatGPT (a tree of messages) and of Claude.ai.
 
-use serde_json::Value;
-
+use super::super::json::{Map, Value};
 use super::super::sniff::{Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{chat, field, session};
@@ -46,7 +45,7 @@ pub(super) fn decode(input: &Input<'_>) -> Decoded {
 }
 
 /// The messages from the root to the one that is shown.
-fn path(mapping: &serde_json::Map<String, Value>, current: Option<&str>) -> Vec<Step> {
+fn path(mapping: &Map<'_>, current: Option<&str>) -> Vec<Step> {
     let mut found = Vec::new();
     let mut at = current;
     // A broken file may hold a circle: there are no more steps than nodes.

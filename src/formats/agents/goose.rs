@@ -1,7 +1,6 @@
 //! Goose: a line of metadata, then messages of parts.
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::sniff::{Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{chat, field, session};

@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::super::document::Document;
+use super::super::json::Value;
 use super::super::sniff::{Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::tree::{Claim, Entry, Folder, FolderInput};

@@ -1,7 +1,6 @@
 //! Kimi CLI: what went over the wire between the agent and its screen, in two generations.
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::sniff::{Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{field, session};
@@ -13,7 +12,7 @@ const OLDER: [&str; 8] =
 const NEWER: [&str; 5] = ["turn.prompt", "turn.steer", "context.append_loop_event", "usage.record", "config.update"];
 
 /// Kind and content of a record, without what is wrapped around it.
-fn unwrapped(record: &Value) -> (&str, &Value) {
+fn unwrapped<'a>(record: &'a Value<'a>) -> (&'a str, &'a Value<'a>) {
     let message = field::get(record, "message").filter(|m| m.get("payload").is_some()).unwrap_or(record);
     let kind = field::str(message, "type").unwrap_or("(none)");
     (kind, field::get(message, "payload").unwrap_or(message))

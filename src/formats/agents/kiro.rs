@@ -1,7 +1,6 @@
 //! Kiro (and Amazon Q) keep conversations as JSON in a database: this is one such payload.
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::sniff::{Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{field, session};

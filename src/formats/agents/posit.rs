@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::sniff::{Match, Sniff};
 use super::super::table::Decoded;
 use super::super::tree::{Claim, Entry, Folder, FolderInput};

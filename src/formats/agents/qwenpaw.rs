@@ -1,7 +1,6 @@
 //! QwenPaw (AgentScope): the memory of the agent, pairs of a message and its marks.
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::sniff::{Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{chat, field, session};

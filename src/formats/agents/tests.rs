@@ -1,8 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::json;
-
+use super::super::json::{Value, json};
 use super::super::load::{LoadedFile, load, load_bytes};
 use crate::trajectory::{Dataset, Role, Tokens, Trajectory};
 
@@ -205,7 +204,7 @@ fn a_circle_of_parents_ends() {
 
 #[test]
 fn messages_of_chatgpt_that_say_nothing_are_left_out() {
-    let node = |parent: &str, role: &str, content: serde_json::Value| json!({"parent": parent, "message": {"author": {"role": role}, "content": content}});
+    let node = |parent: &str, role: &str, content: Value| json!({"parent": parent, "message": {"author": {"role": role}, "content": content}});
     let root = json!({"current_node": "d", "mapping": {
         "a": node("", "system", json!({"content_type": "text", "parts": [""]})),
         "b": node("a", "user", json!({"content_type": "text", "parts": ["go", {"content_type": "image_asset_pointer", "text": "[picture]"}]})),
@@ -236,8 +235,8 @@ fn pieces_without_a_beginning_are_kept_where_they_can_be() {
 
 #[test]
 fn results_of_goose_may_be_wrapped_once_more() {
-    let message = |result: serde_json::Value| json!({"role": "user", "created": 1, "content": [{"type": "toolResponse", "id": "t", "toolResult": result}]});
-    let of = |result: serde_json::Value| {
+    let message = |result: Value| json!({"role": "user", "created": 1, "content": [{"type": "toolResponse", "id": "t", "toolResult": result}]});
+    let of = |result: Value| {
         let file = bytes("s.jsonl", &message(result).to_string());
         let step = file.trajectories[0].steps[0].clone();
         (step.text, step.is_error)
@@ -252,7 +251,7 @@ fn results_of_goose_may_be_wrapped_once_more() {
 
 #[test]
 fn results_of_amp_in_all_their_forms() {
-    let of = |run: serde_json::Value| {
+    let of = |run: Value| {
         let thread = json!({"v": 1, "id": "T-1", "created": 1, "messages": [
             {"role": "user", "content": [{"type": "tool_result", "toolUseID": "t", "run": run}]}]});
         let file = bytes("t.json", &thread.to_string());

@@ -1,7 +1,6 @@
 //! Mistral Vibe: messages, and a file of what the session is.
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::table::Decoded;
 use super::super::tree::{Claim, Entry, Folder, FolderInput};
 use super::super::{chat, field};

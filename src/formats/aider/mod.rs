@@ -2,9 +2,8 @@
 
 mod chat;
 
-use serde_json::Value;
-
 use super::field;
+use super::json::Value;
 use super::sniff::{Confidence, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use crate::trajectory::{Outcome, Prediction};
@@ -84,8 +83,7 @@ fn candidates(row: &Value) -> Vec<Prediction> {
 mod tests {
     use std::path::Path;
 
-    use serde_json::json;
-
+    use super::super::json::json;
     use super::super::load::load_bytes;
     use super::*;
 

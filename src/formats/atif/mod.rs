@@ -9,7 +9,7 @@ mod segment;
 mod steps;
 mod viewer;
 
-use serde_json::Value;
+use super::json::Value;
 
 pub use self::parts::join_files;
 use self::segment::Place;

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::super::field;
+use super::super::json::Value;
 use super::super::table::Decoded;
 use super::super::tree::{Claim, Entry, Folder, FolderInput};
 use super::segment::{self, Place, Segment};

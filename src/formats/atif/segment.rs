@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::{chat, field, names};
 use super::steps::{self, Reference};
 use crate::trajectory::{ByteSpan, Diagnostic, RawPlace, Role, Severity, Step, Trajectory, Usage};

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::{action, chat, field, terminus};
 use super::segment::Place;
 use crate::trajectory::{Role, Step, Tokens, ToolCall, Usage};
@@ -165,7 +164,7 @@ fn part(part: &Value) -> String {
     path.map_or_else(|| format!("[{kind}]"), |path| format!("[{kind}: {path}]"))
 }
 
-fn metric<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+fn metric<'a>(value: &'a Value<'a>, key: &str) -> Option<&'a Value<'a>> {
     field::at(value, &["metrics", key])
 }
 

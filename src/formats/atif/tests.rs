@@ -1,7 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
-
+use super::super::json::{Value, json};
 use super::super::load::{LoadedFile, load, load_bytes};
 use crate::trajectory::Role::{self, Assistant, Meta, System, Tool, User};
 use crate::trajectory::{Dataset, Tokens, Trajectory, Usage};

@@ -1,7 +1,6 @@
 //! What viewers of Terminal-Bench trajectories hold: made from ATIF and others, but with names of its own.
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::sniff::{Confidence, Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{action, chat, field};

@@ -1,9 +1,8 @@
 //! Terminal recordings (asciicast 1 to 3): what was typed, and what the terminal showed until the next was typed.
 
-use serde_json::Value;
-
 use super::document::Document;
 use super::field;
+use super::json::Value;
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use crate::trajectory::{Diagnostic, Role, Severity, Source, Step, Trajectory};

@@ -6,8 +6,6 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use serde_json::Value;
-
 use crate::trajectory::{Role, Step};
 
 /// One conversation, put together from the prompts and answers of its calls.
@@ -112,7 +110,7 @@ fn key(step: &Step) -> u64 {
     step.text.trim().hash(&mut hasher);
     for call in &step.calls {
         call.name.hash(&mut hasher);
-        match serde_json::from_str::<Value>(&call.arguments) {
+        match serde_json::from_str::<serde_json::Value>(&call.arguments) {
             Ok(value) => value.to_string().hash(&mut hasher),
             Err(_) => call.arguments.hash(&mut hasher),
         }

@@ -2,30 +2,34 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::{action, field};
 use super::steps::steps;
 use crate::trajectory::{Role, Step, ToolCall, ToolSpec};
 
 /// Text of a content member: a string, parts joined by line ends, or the JSON text of anything else.
 pub fn content_text(content: &Value) -> String {
+    content_str(content).into_owned()
+}
+
+/// The same, without a copy where it is one string.
+pub fn content_str<'a>(content: &'a Value<'a>) -> Cow<'a, str> {
     match content {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
+        Value::Null => Cow::Borrowed(""),
+        Value::String(text) => Cow::Borrowed(text),
         Value::Array(parts) => {
             let texts: Vec<String> = parts.iter().filter_map(part_text).collect();
-            texts.join("\n")
+            Cow::Owned(texts.join("\n"))
         }
-        Value::Object(_) => part_text(content).unwrap_or_default(),
-        other => other.to_string(),
+        Value::Object(_) => Cow::Owned(part_text(content).unwrap_or_default()),
+        other => Cow::Owned(other.to_string()),
     }
 }
 
 /// Text of one part; `None` for parts that are no text (calls, results, thinking).
 fn part_text(part: &Value) -> Option<String> {
     if let Value::String(text) = part {
-        return Some(text.clone());
+        return Some(text.to_string());
     }
     let kind = field::str(part, "type").or_else(|| field::str(part, "content_type")).unwrap_or("text");
     match kind {
@@ -70,6 +74,7 @@ pub fn message_steps(message: &Value) -> Vec<Step> {
             step.tool_name = named.or_else(|| field::str_at(message, &["author", "name"]).map(str::to_owned));
             step.is_error = field::get(message, "is_error").and_then(field::truth);
         }
+        found.reserve_exact(1);
         found.push(dressed(step, message));
     }
     found
@@ -83,7 +88,7 @@ fn dressed(mut step: Step, message: &Value) -> Step {
     step
 }
 
-fn content_of(message: &Value) -> &Value {
+fn content_of<'a>(message: &'a Value<'a>) -> &'a Value<'a> {
     let keys = ["content", "value", "text", "system_prompt"];
     keys.iter().find_map(|k| field::get(message, k)).unwrap_or(&Value::Null)
 }

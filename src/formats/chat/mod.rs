@@ -6,10 +6,10 @@ mod steps;
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use super::json::Value;
 
 pub use self::fold::Fold;
-pub use self::message::{content_text, message_steps, reasoning_of, role_of, tool_call, tool_specs};
+pub use self::message::{content_str, content_text, message_steps, reasoning_of, role_of, tool_call, tool_specs};
 pub use self::steps::{Collector, Piece, name_tools, steps_at};
 use super::document::Row;
 use super::sniff::{Confidence, Form, Match, Sniff};
@@ -31,7 +31,7 @@ pub static FORMATS: &[Format] = &[Format {
 const LISTS: [&str; 4] = ["messages", "conversations", "trajectory", "traj"];
 
 /// The list of messages of a row with the name it has, also when it is JSON inside a string.
-pub fn messages_of(row: &Value) -> Option<(&'static str, Cow<'_, [Value]>)> {
+pub fn messages_of<'a>(row: &'a Value<'a>) -> Option<(&'static str, Cow<'a, [Value<'a>]>)> {
     for key in LISTS {
         let items = match field::embedded(row, key) {
             Some(Cow::Borrowed(Value::Array(items))) => Cow::Borrowed(items.as_slice()),

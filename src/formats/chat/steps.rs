@@ -1,7 +1,6 @@
 //! Messages in order to steps: items of one answer merged, answers named after the calls they belong to.
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::{action, field};
 use super::message::{message_steps, role_of};
 use crate::trajectory::{RawPlace, Role, Step};
@@ -122,14 +121,16 @@ fn merge(last: &mut Step, more: Step) {
 
 /// Fills `tool_name` of answers from the call with the same id, or, without ids, from the only call before.
 pub fn name_tools(steps: &mut [Step]) {
-    let mut recent: Vec<(String, String)> = Vec::new();
-    for step in steps {
+    let mut last = None;
+    for at in 0..steps.len() {
+        let Some((before, [step, ..])) = steps.split_at_mut_checked(at) else { break };
         match step.role {
-            Role::Assistant => recent = step.calls.iter().map(|c| (c.id.clone(), c.name.clone())).collect(),
+            Role::Assistant => last = Some(at),
             Role::Tool if step.tool_name.is_none() => {
-                let by_id = recent.iter().find(|(id, _)| step.call_id.as_ref() == Some(id));
+                let recent = last.and_then(|last: usize| before.get(last)).map_or(&[][..], |answer| &answer.calls);
+                let by_id = recent.iter().find(|call| step.call_id.as_ref() == Some(&call.id));
                 let only = if step.call_id.is_none() && recent.len() == 1 { recent.first() } else { None };
-                step.tool_name = by_id.or(only).map(|(_, name)| name.clone());
+                step.tool_name = by_id.or(only).map(|call| call.name.clone());
             }
             _ => {}
         }

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::json;
-
+use super::super::json::json;
 use super::super::load::{LoadedFile, load_bytes};
 use super::*;
 use crate::trajectory::{Outcome, Role};

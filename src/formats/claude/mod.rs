@@ -9,10 +9,9 @@ mod record;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 
-use serde_json::Value;
-
 use self::record::Kind as RecordKind;
 use super::branches::{Node, Tree};
+use super::json::Value;
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{field, session};
@@ -136,7 +135,7 @@ struct Session {
     version: Option<String>,
     model: Option<String>,
     tools: Vec<ToolSpec>,
-    result: Option<Value>,
+    result: Option<Value<'static>>,
 }
 
 fn decode(input: &Input<'_>) -> Decoded {
@@ -240,7 +239,7 @@ impl Session {
             (Some("result"), Some(_)) if record.get("session_id").is_some() => {
                 self.tally.skip("result");
                 self.home(record, number);
-                self.result = Some(record.clone());
+                self.result = Some(record.clone().into_owned());
                 true
             }
             _ => false,

@@ -1,7 +1,6 @@
 //! One record of a session to steps.
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::{field, session};
 use crate::trajectory::{Role, Step, Tokens, ToolCall};
 
@@ -63,7 +62,7 @@ pub struct Read {
 }
 
 /// Name of the kind of a record.
-pub fn kind_name(record: &Value) -> &str {
+pub fn kind_name<'a>(record: &'a Value<'a>) -> &'a str {
     field::str(record, "type").unwrap_or(if record.is_object() { "(none)" } else { "(no object)" })
 }
 
@@ -197,7 +196,7 @@ pub fn larger(a: Option<Tokens>, b: Option<Tokens>) -> Option<Tokens> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use super::super::super::json::json;
 
     use super::*;
 
@@ -207,7 +206,7 @@ mod tests {
         read.steps.remove(0)
     }
 
-    fn user(content: &Value, more: &[(&str, Value)]) -> Value {
+    fn user<'a>(content: &Value, more: &[(&str, Value<'a>)]) -> Value<'a> {
         let mut record = json!({"type": "user", "uuid": "u", "message": {"role": "user", "content": content}});
         for (key, value) in more {
             record[*key] = value.clone();

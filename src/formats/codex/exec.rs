@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::sniff::{Confidence, Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{field, session};

@@ -1,7 +1,6 @@
 //! Items of the Responses API, as Codex writes them, to steps.
 
-use serde_json::{Value, json};
-
+use super::super::json::{Value, json};
 use super::super::{action, chat, field, json as lenient, session};
 use crate::trajectory::{Role, Step, ToolCall};
 
@@ -154,7 +153,7 @@ mod tests {
         step
     }
 
-    fn said(role: &str, text: &str) -> Value {
+    fn said(role: &str, text: &str) -> Value<'static> {
         json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]})
     }
 

@@ -8,9 +8,8 @@
 mod exec;
 mod items;
 
-use serde_json::Value;
-
 use self::items::Item;
+use super::json::Value;
 use super::sniff::{Confidence, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{field, session};

@@ -1,7 +1,6 @@
 use std::path::Path;
 
-use serde_json::json;
-
+use super::super::json::json;
 use super::super::load::{LoadedFile, load_bytes};
 use super::*;
 

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::sniff::{Confidence, Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{field, session};
@@ -140,7 +139,7 @@ impl Events {
             add(&mut self.total.tokens_cached, count(&["usage", "cacheReadTokens"]));
             add(&mut self.total.tokens_out, count(&["usage", "outputTokens"]));
             add(&mut self.total.api_calls, count(&["requests", "count"]));
-            self.out.model = self.out.model.take().or_else(|| Some(model.clone()));
+            self.out.model = self.out.model.take().or_else(|| Some(model.to_owned()));
         }
     }
 }

@@ -1,7 +1,6 @@
 use std::path::Path;
 
-use serde_json::{Value, json};
-
+use super::super::json::{Value, json};
 use super::super::load::{LoadedFile, load_bytes};
 use crate::trajectory::Trajectory;
 

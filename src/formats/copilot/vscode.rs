@@ -1,7 +1,6 @@
 //! Chat sessions of VS Code: one object, or a log of changes to it.
 
-use serde_json::{Map, Value};
-
+use super::super::json::{Map, Value};
 use super::super::sniff::{Confidence, Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{field, session};
@@ -34,15 +33,15 @@ pub(super) fn sniff(sniff: &Sniff<'_>) -> Option<Match> {
 }
 
 pub(super) fn decode(input: &Input<'_>) -> Decoded {
-    let mut state: Option<(Value, bool)> = None;
+    let mut state: Option<(Value<'static>, bool)> = None;
     let mut lost = 0;
     let mut diagnostics = input.document.rows(|row| match field::get(row.value, "kind").and_then(Value::as_u64) {
-        Some(0) => state = row.value.get("v").map(|v| (v.clone(), true)),
+        Some(0) => state = row.value.get("v").map(|v| (v.clone().into_owned(), true)),
         Some(_) => match state.as_mut().map(|(v, _)| change(v, row.value)) {
             Some(true) => {}
             _ => lost += 1,
         },
-        None if state.is_none() => state = Some((row.value.clone(), false)),
+        None if state.is_none() => state = Some((row.value.clone().into_owned(), false)),
         None => lost += 1,
     });
     if lost > 0 {
@@ -75,13 +74,13 @@ pub(super) fn decode(input: &Input<'_>) -> Decoded {
 }
 
 /// Applies one change of the log: 1 sets, 2 appends to (or replaces the end of) a list, 3 deletes.
-fn change(root: &mut Value, record: &Value) -> bool {
+fn change(root: &mut Value<'static>, record: &Value) -> bool {
     let path = field::list(record, "k");
     let value = record.get("v");
     let Some((last, above)) = path.split_last() else { return false };
     let Some(parent) = above.iter().try_fold(root, |at, key| step_into(at, key)) else { return false };
     match (field::get(record, "kind").and_then(Value::as_u64), value) {
-        (Some(1), Some(value)) => set(parent, last, value.clone()),
+        (Some(1), Some(value)) => set(parent, last, value.clone().into_owned()),
         (Some(2), Some(Value::Array(items))) => {
             if step_into(parent, last).is_none() && !set(parent, last, Value::Array(Vec::new())) {
                 return false;
@@ -90,7 +89,7 @@ fn change(root: &mut Value, record: &Value) -> bool {
             if let Some(at) = field::get(record, "i").and_then(field::count) {
                 list.truncate(at as usize);
             }
-            list.extend(items.iter().cloned());
+            list.extend(items.iter().map(|item| item.clone().into_owned()));
             true
         }
         (Some(3), _) => match (parent, last) {
@@ -105,7 +104,7 @@ fn change(root: &mut Value, record: &Value) -> bool {
     }
 }
 
-fn step_into<'a>(value: &'a mut Value, key: &Value) -> Option<&'a mut Value> {
+fn step_into<'a, 'v>(value: &'a mut Value<'v>, key: &Value) -> Option<&'a mut Value<'v>> {
     match (value, key) {
         (Value::Object(members), Value::String(key)) => members.get_mut(key),
         (Value::Array(items), Value::Number(at)) => items.get_mut(at.as_u64()? as usize),
@@ -113,10 +112,10 @@ fn step_into<'a>(value: &'a mut Value, key: &Value) -> Option<&'a mut Value> {
     }
 }
 
-fn set(parent: &mut Value, key: &Value, value: Value) -> bool {
+fn set(parent: &mut Value<'static>, key: &Value, value: Value<'static>) -> bool {
     match (parent, key) {
         (Value::Object(members), Value::String(key)) => {
-            members.insert(key.clone(), value);
+            members.insert(key.clone().into_owned(), value);
             true
         }
         (Value::Array(items), Value::Number(at)) => match at.as_u64().map(|n| n as usize) {
@@ -155,7 +154,7 @@ fn read(out: &mut Trajectory, request: &Value, tally: &mut session::Tally) {
 }
 
 /// One call of the model, as the session keeps it for the next turn.
-fn round(out: &mut Trajectory, round: &Value, results: Option<&Map<String, Value>>) {
+fn round(out: &mut Trajectory, round: &Value, results: Option<&Map<'_>>) {
     let calls: Vec<ToolCall> = field::list(round, "toolCalls")
         .iter()
         .map(|c| ToolCall {
@@ -171,7 +170,7 @@ fn round(out: &mut Trajectory, round: &Value, results: Option<&Map<String, Value
             let content = field::get(results?.get(&c.id)?, "content")?;
             let texts =
                 content.as_array().map_or(&[][..], Vec::as_slice).iter().map(|p| match field::get(p, "value") {
-                    Some(Value::String(text)) => text.clone(),
+                    Some(Value::String(text)) => text.to_string(),
                     Some(other) => printed(other),
                     None => session::text_of(p),
                 });
@@ -266,11 +265,11 @@ fn invocation(part: &Value) -> (ToolCall, Option<Step>) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use super::super::super::json::json;
 
     use super::*;
 
-    fn changed(mut root: Value, record: &Value) -> Option<Value> {
+    fn changed(mut root: Value<'static>, record: &Value) -> Option<Value<'static>> {
         change(&mut root, record).then_some(root)
     }
 

@@ -1,7 +1,6 @@
 //! Records of JSON lines: parsed one at a time, what is broken skipped and placed.
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::json::{self, Repairs};
 use super::{RecordSpan, Row};
 use crate::trajectory::{ByteSpan, Diagnostic, Severity};
@@ -89,7 +88,7 @@ impl RowReader {
         self.diagnostics.extend(other.diagnostics.into_iter().take(room));
     }
 
-    fn repair(&mut self, rest: &[u8]) -> Option<(Value, usize)> {
+    fn repair<'a>(&mut self, rest: &'a [u8]) -> Option<(Value<'a>, usize)> {
         let parsed = json::repair_prefix(rest).ok().filter(|p| !p.repairs.cut)?;
         self.repairs.add(&parsed.repairs);
         Some((parsed.value, parsed.end))

@@ -2,10 +2,11 @@
 //!
 //! Nothing is mapped into memory: a file that an agent cuts while it is read must not kill the program.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io;
-use std::ops::Range;
+use std::ops::{Deref, Range};
+
+use super::super::buffer::Buffer;
 
 /// Where a document's bytes are.
 #[derive(Debug)]
@@ -16,18 +17,38 @@ pub enum Store<'a> {
     File(&'a File),
 }
 
+/// Bytes of a document.
+#[derive(Debug)]
+pub enum Bytes<'a> {
+    /// Those in memory.
+    Given(&'a [u8]),
+    /// Read from the file.
+    Read(Buffer),
+}
+
+impl Deref for Bytes<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Given(bytes) => bytes,
+            Self::Read(bytes) => bytes,
+        }
+    }
+}
+
 impl Store<'_> {
     /// The bytes of a range.
     ///
     /// # Errors
     /// One line: the range is not there (any more), or the file cannot be read.
-    pub fn get(&self, range: Range<usize>) -> Result<Cow<'_, [u8]>, String> {
+    pub fn get(&self, range: Range<usize>) -> Result<Bytes<'_>, String> {
         match self {
-            Self::Memory(bytes) => bytes.get(range).map(Cow::Borrowed).ok_or_else(|| "the file is shorter".to_owned()),
+            Self::Memory(bytes) => bytes.get(range).map(Bytes::Given).ok_or_else(|| "the file is shorter".to_owned()),
             Self::File(file) => {
-                let mut bytes = vec![0; range.len()];
+                let mut bytes = Buffer::of(range.len());
                 read_at(file, &mut bytes, range.start as u64).map_err(|e| e.to_string())?;
-                Ok(Cow::Owned(bytes))
+                Ok(Bytes::Read(bytes))
             }
         }
     }

@@ -1,13 +1,12 @@
 //! Shapes of documents and their rows.
 
-use serde_json::json;
-
+use super::super::json::json;
 use super::*;
 
-fn rows(bytes: &[u8]) -> (Vec<Value>, Vec<Diagnostic>) {
+fn rows(bytes: &[u8]) -> (Vec<Value<'static>>, Vec<Diagnostic>) {
     let document = Document::read(bytes);
     let mut values = Vec::new();
-    let mut diagnostics = document.rows(|row| values.push(row.value.clone()));
+    let mut diagnostics = document.rows(|row| values.push(row.value.clone().into_owned()));
     diagnostics.extend(document.diagnostics);
     (values, diagnostics)
 }

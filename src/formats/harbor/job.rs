@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use super::super::field;
+use super::super::json::Value;
 use super::super::table::{Decoded, Input};
 use super::verdict::Verdict;
 use crate::trajectory::{Diagnostic, Outcome, RunReport, Severity};
@@ -62,7 +61,7 @@ fn add_exceptions(exceptions: &mut BTreeMap<String, String>, evaluation: &Value)
     let kinds = field::object(evaluation, "exception_stats");
     for (kind, names) in kinds.into_iter().flatten() {
         for name in names.as_array().into_iter().flatten().filter_map(Value::as_str) {
-            exceptions.insert(task_of(name), kind.clone());
+            exceptions.insert(task_of(name), kind.to_owned());
         }
     }
 }

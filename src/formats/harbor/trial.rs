@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::table::{Decoded, Input};
 use super::super::tree::{Claim, Entry, Folder, FolderInput};
 use super::super::{field, trial};
@@ -28,14 +27,14 @@ pub fn claim(folder: &Folder<'_>) -> Option<Claim> {
 
 /// What `result.json` (and `config.json`) say of a trial.
 struct Trial {
-    result: Value,
+    result: Value<'static>,
     task: Option<String>,
     attempt: Option<String>,
     verdict: Verdict,
 }
 
 impl Trial {
-    fn of(result: Value, config: &Value, input: Option<&FolderInput<'_>>) -> Self {
+    fn of(result: Value<'static>, config: &Value, input: Option<&FolderInput<'_>>) -> Self {
         let first = |key: &str| field::text(&result, key).or_else(|| field::text(config, key));
         let name = first("trial_name");
         let path = || field::str_at(config, &["task", "path"]).and_then(|p| p.trim_end_matches('/').rsplit('/').next());
@@ -168,7 +167,7 @@ pub fn decode_result(input: &Input<'_>) -> Decoded {
     let mut decoded = Decoded::default();
     let mut reports = Vec::new();
     decoded.diagnostics = input.document.rows(|row| {
-        reports.push(Trial::of(row.value.clone(), &Value::Null, None).report());
+        reports.push(Trial::of(row.value.clone().into_owned(), &Value::Null, None).report());
     });
     decoded.reports = reports;
     let text = "only the outcome: the agent's log does not lie beside it";

@@ -1,7 +1,6 @@
 //! What a trial's verifier said.
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::tree::FolderInput;
 use super::super::{field, trial};
 use crate::trajectory::{Outcome, Role, Step};
@@ -65,7 +64,7 @@ impl Verdict {
 
 fn rewards(value: &Value) -> Vec<(String, f64)> {
     match value {
-        Value::Object(all) => all.iter().filter_map(|(name, v)| Some((name.clone(), field::number(v)?))).collect(),
+        Value::Object(all) => all.iter().filter_map(|(name, v)| Some((name.to_owned(), field::number(v)?))).collect(),
         other => field::number(other).map(|n| ("reward".to_owned(), n)).into_iter().collect(),
     }
 }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::super::json::Value;
 use rayon::prelude::*;
-use serde_json::Value;
 
 use super::super::table::Decoded;
 use super::super::tree::{Claim, Entry, Folder, FolderInput};
@@ -120,8 +120,8 @@ fn split(files: &[&Entry], header: &Header) -> Option<Trajectory> {
     let own = files.iter().find(|e| e.name() == "sample.json")?;
     let mut value = own.value().filter(Value::is_object)?;
     let metadata = files.iter().find(|e| e.name() == "metadata.json").and_then(|e| e.value());
-    if let (Some(members), Some(metadata)) = (value.as_object_mut(), metadata) {
-        members.entry("metadata").or_insert(metadata);
+    if let (Value::Object(members), Some(metadata)) = (&mut value, metadata) {
+        members.get_or_insert("metadata", metadata);
     }
     let chunks = |folder: &str| chunks(files, folder);
     let root = file(&own.path);
@@ -137,13 +137,13 @@ fn split(files: &[&Entry], header: &Header) -> Option<Trajectory> {
 }
 
 /// `messages/0.json`, `messages/100.json`, …: lists, by the number of their first element.
-fn chunks(files: &[&Entry], folder: &str) -> List<'static> {
+fn chunks<'a>(files: &[&Entry], folder: &str) -> List<'a> {
     let in_folder = |e: &&&Entry| e.path.parent().and_then(Path::file_name).is_some_and(|n| n == folder);
     let number = |e: &Entry| e.name().strip_suffix(".json").and_then(|n| n.parse::<u64>().ok());
     let mut numbered: Vec<(u64, &Entry)> =
         files.iter().filter(in_folder).filter_map(|e| Some((number(e)?, *e))).collect();
     numbered.sort_by_key(|(n, _)| *n);
-    let chunk = |(_, entry): (u64, &Entry)| -> Option<(RawPlace, Cow<'static, [Value]>)> {
+    let chunk = |(_, entry): (u64, &Entry)| -> Option<(RawPlace, Cow<'a, [Value<'a>]>)> {
         match entry.value()? {
             Value::Array(items) => Some((file(&entry.path), Cow::Owned(items))),
             _ => None,
@@ -160,7 +160,7 @@ fn attached(files: &[&Entry], hash: &str) -> Option<String> {
     };
     let text = trial::text(files.iter().find(fits)?)?;
     match json::strict_prefix(text.as_bytes()) {
-        Some((Value::String(inner), _)) => Some(inner),
+        Some((Value::String(inner), _)) => Some(inner.into_owned()),
         _ => Some(text),
     }
 }

@@ -1,7 +1,6 @@
 //! What a log says of all its samples.
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::{field, names};
 use super::scores;
 use crate::trajectory::{Diagnostic, RunReport, Severity};

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::{action, field};
 use crate::trajectory::{Role, Step, ToolCall};
 
@@ -51,13 +50,11 @@ impl<'a> Attachments<'a> {
     }
 
     /// A value with the references in all its texts replaced.
-    fn resolve_value(&self, value: &Value) -> Value {
+    fn resolve_value<'v>(&self, value: &'v Value<'v>) -> Value<'v> {
         match value {
-            Value::String(text) => Value::String(self.resolve(text).into_owned()),
+            Value::String(text) => Value::String(self.resolve(text)),
             Value::Array(items) => items.iter().map(|v| self.resolve_value(v)).collect(),
-            Value::Object(members) => {
-                Value::Object(members.iter().map(|(k, v)| (k.clone(), self.resolve_value(v))).collect())
-            }
+            Value::Object(members) => Value::Object(members.iter().map(|(k, v)| (k, self.resolve_value(v))).collect()),
             other => other.clone(),
         }
     }

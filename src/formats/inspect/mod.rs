@@ -9,10 +9,9 @@ mod messages;
 mod sample;
 mod scores;
 
-use serde_json::Value;
-
 use self::header::Header;
 use self::sample::Parts;
+use super::json::Value;
 use super::sniff::{Confidence, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{field, trial};

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::{chat, field};
 use super::header::{Header, first_line};
 use super::messages::{self, Attachments};
@@ -33,12 +32,12 @@ const FOLDED: [&str; 15] = [
 /// A list in one piece, or in chunks of several files.
 pub struct List<'a> {
     /// Chunks: where the first element stands (its list), and the elements.
-    pub chunks: Vec<(RawPlace, Cow<'a, [Value]>)>,
+    pub chunks: Vec<(RawPlace, Cow<'a, [Value<'a>]>)>,
 }
 
 impl<'a> List<'a> {
     /// A member of a sample that is one value.
-    pub fn of(root: &RawPlace, sample: &'a Value, key: &str) -> Self {
+    pub fn of(root: &RawPlace, sample: &'a Value<'a>, key: &str) -> Self {
         Self { chunks: vec![(below(root, &format!("/{key}")), Cow::Borrowed(field::list(sample, key)))] }
     }
 
@@ -60,7 +59,7 @@ pub type Find<'a> = Box<dyn Fn(&str) -> Option<String> + 'a>;
 /// A sample, wherever its parts lie.
 pub struct Parts<'a> {
     /// The sample itself.
-    pub sample: &'a Value,
+    pub sample: &'a Value<'a>,
     /// Its place.
     pub root: RawPlace,
     /// Its messages.
@@ -73,7 +72,7 @@ pub struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// A sample that is one value.
-    pub fn whole(sample: &'a Value, root: &RawPlace) -> Self {
+    pub fn whole(sample: &'a Value<'a>, root: &RawPlace) -> Self {
         Self {
             sample,
             root: root.clone(),
@@ -145,7 +144,7 @@ fn spoken(parts: &Parts<'_>, attachments: &Attachments<'_>, remarks: &mut Vec<Di
 }
 
 /// Every message that went to the model or came from it, once, in order.
-fn exchanged<'p>(parts: &'p Parts<'_>) -> Vec<(RawPlace, &'p Value)> {
+fn exchanged<'p>(parts: &'p Parts<'_>) -> Vec<(RawPlace, &'p Value<'p>)> {
     let pool = field::at(parts.sample, &["events_data", "messages"]).and_then(Value::as_array);
     let pool = pool.map_or(&[][..], Vec::as_slice);
     let (mut seen, mut found) = (BTreeSet::new(), Vec::new());

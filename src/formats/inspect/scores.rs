@@ -1,8 +1,7 @@
 //! What the scorers of a sample said.
 
-use serde_json::Value;
-
 use super::super::field;
+use super::super::json::Value;
 use crate::trajectory::{Diagnostic, Outcome, Severity};
 
 /// Names a candidate patch goes by. Never the target's: that is the gold patch.
@@ -75,8 +74,8 @@ pub fn of(sample: &Value) -> Scores {
     scores
 }
 
-fn scorers(sample: &Value) -> impl Iterator<Item = (&str, &Value)> {
-    let several = field::object(sample, "scores").into_iter().flatten().map(|(name, score)| (name.as_str(), score));
+fn scorers<'a>(sample: &'a Value<'a>) -> impl Iterator<Item = (&'a str, &'a Value<'a>)> {
+    let several = field::object(sample, "scores").into_iter().flatten();
     // The oldest logs have one score without a name.
     let one = field::get(sample, "score").map(|score| ("score", score));
     several.chain(one)

@@ -1,10 +1,8 @@
 //! Strict and repaired JSON.
 
-use serde_json::json;
-
 use super::*;
 
-fn read(text: &str) -> Parsed {
+fn read(text: &str) -> Parsed<'_> {
     parse(text.as_bytes()).unwrap()
 }
 
@@ -18,7 +16,7 @@ fn valid_json_needs_no_repair() {
 #[test]
 fn the_own_scanner_reads_what_serde_json_reads() {
     let text = r#" {"a": [1, -2.5e3, "x\u00e9\ud83d\ude00\n\"", null, true, false, [], {}], "b": {"c": [[0]]}} "#;
-    let strict: Value = serde_json::from_str(text).unwrap();
+    let strict = Value::from(serde_json::from_str::<serde_json::Value>(text).unwrap());
     let own = repair_prefix(text.as_bytes()).unwrap();
     assert_eq!(own.value, strict);
     assert!(!own.repairs.any());

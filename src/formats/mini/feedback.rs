@@ -5,9 +5,8 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::super::field;
+use super::super::json::Value;
 use crate::trajectory::{Diagnostic, RawPlace, Role, Severity, Step, Trajectory};
 
 /// Is this a message of the supervisor?

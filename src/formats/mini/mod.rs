@@ -2,8 +2,7 @@
 
 mod feedback;
 
-use serde_json::Value;
-
+use super::json::Value;
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{action, chat, document::Row, field, rows};
@@ -149,7 +148,7 @@ fn refused(message: &Value, step: &Step) -> Option<Step> {
     let choice = field::list(answer, "choices").first().and_then(|c| field::get(c, "message"));
     let said = choice.or_else(|| field::get(answer, "content")).unwrap_or(answer);
     let text = match said {
-        Value::String(text) => text.clone(),
+        Value::String(text) => text.to_string(),
         message => chat::message_steps(message).into_iter().map(|s| s.text).collect::<Vec<_>>().join("\n"),
     };
     let text = format!("an answer that was refused (format error):\n{text}");

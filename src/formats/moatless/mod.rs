@@ -2,10 +2,9 @@
 
 mod tree;
 
-use serde_json::{Map, Value};
-
 use super::document::Row;
 use super::field;
+use super::json::{Map, Value};
 use super::sniff::{Confidence, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use crate::trajectory::{Outcome, RawPlace, Role, Source, Step, Tokens, Trajectory, Usage};
@@ -131,10 +130,10 @@ fn state(transition: &Value, index: usize, jumps: Option<u64>, steps: &mut Vec<S
 /// The request of a state: its thoughts, and the rest as the command.
 fn asked(name: &str, request: &Value) -> Step {
     let thought = ["scratch_pad", "thoughts", "thought"].iter().find_map(|k| field::text(request, k));
-    let rest: Map<String, Value> = request
+    let rest: Map<'_> = request
         .as_object()
-        .map(|o| o.iter().filter(|(k, _)| !matches!(k.as_str(), "scratch_pad" | "thoughts" | "thought")))
-        .map(|rest| rest.map(|(k, v)| (k.clone(), v.clone())).collect())
+        .map(|o| o.iter().filter(|(k, _)| !matches!(*k, "scratch_pad" | "thoughts" | "thought")))
+        .map(|rest| rest.map(|(k, v)| (k, v.clone())).collect())
         .unwrap_or_default();
     let content = rest.get("content").and_then(Value::as_str).filter(|_| rest.len() == 1);
     let written = content.map_or_else(|| Value::Object(rest.clone()).to_string(), str::to_owned);

@@ -1,7 +1,6 @@
 use std::path::Path;
 
-use serde_json::json;
-
+use super::super::json::json;
 use super::super::load::{LoadedFile, load_bytes};
 use super::*;
 use crate::trajectory::{Dataset, join};
@@ -57,7 +56,7 @@ fn the_state_machine_is_what_was_asked_and_answered() {
     assert!(t.patch.is_some());
 }
 
-fn leaf(id: u32, name: &str, patch: &str) -> Value {
+fn leaf(id: u32, name: &str, patch: &str) -> Value<'static> {
     json!({"node_id": id, "action": {"thoughts": "done", "action_args_class": format!("moatless.actions.{name}Args")},
         "observation": {"message": "ok", "terminal": name == "Finish"}, "reward": {"value": 80, "explanation": "good"},
         "file_context": {"files": [{"file_path": "x.py", "patch": patch}, {"file_path": "y.py", "patch": null}]},
@@ -65,7 +64,7 @@ fn leaf(id: u32, name: &str, patch: &str) -> Value {
         "children": []})
 }
 
-fn tree() -> Value {
+fn tree() -> Value<'static> {
     let looked = json!({"node_id": 1, "action": {"thoughts": "look", "query": "half", "action_args_class": "a.FindFunctionArgs"},
         "observation": {"message": "found", "expect_correction": true}, "feedback": "try else", "completions": {},
         "children": [leaf(2, "Finish", "diff --git a/p b/p\n"), leaf(3, "Finish", ""), leaf(4, "FindClass", "z")]});

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
-
 use super::super::document::Row;
+use super::super::json::{Map, Value};
 use super::super::sniff::{Confidence, Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{action, field, names};
@@ -30,14 +29,14 @@ pub fn sniff(sniff: &Sniff<'_>) -> Option<Match> {
 
 /// A node with the way to it.
 struct Node<'a> {
-    value: &'a Value,
+    value: &'a Value<'a>,
     parent: Option<usize>,
     pointer: String,
     leaf: bool,
 }
 
 /// All nodes, every parent before its children. Not recursive: trees are deep.
-fn nodes(root: &Value) -> Vec<Node<'_>> {
+fn nodes<'a>(root: &'a Value<'a>) -> Vec<Node<'a>> {
     let mut found: Vec<Node<'_>> = Vec::new();
     if let Some(list) = field::get(root, "nodes").and_then(Value::as_array) {
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -170,14 +169,14 @@ fn patch(leaf: &Value) -> Option<String> {
 }
 
 /// The actions of a node with their observations: newer trees have several.
-fn actions(node: &Value) -> Vec<(String, &Value)> {
+fn actions<'a>(node: &'a Value<'a>) -> Vec<(String, &'a Value<'a>)> {
     let list = field::list(node, "action_steps");
-    let of = |v: &'_ Value| -> Option<String> {
+    let of = |v: &Value| -> Option<String> {
         let class = field::str(v, "action_args_class").or_else(|| field::str(v, "action_class"))?;
         let name = class.rsplit('.').next().unwrap_or(class);
         Some(name.strip_suffix("Args").unwrap_or(name).to_owned())
     };
-    let name = |v: &'_ Value| of(v).or_else(|| field::text(v, "name")).unwrap_or_else(|| "action".to_owned());
+    let name = |v: &Value| of(v).or_else(|| field::text(v, "name")).unwrap_or_else(|| "action".to_owned());
     if list.is_empty() {
         return field::get(node, "action").map(|a| (name(a), node)).into_iter().collect();
     }
@@ -228,7 +227,7 @@ fn assistant(name: &str, asked: &Value, message: Option<String>) -> Step {
     let own = ["thoughts", "scratch_pad"];
     let thought = own.iter().find_map(|k| field::text(asked, k));
     let not_arguments = |k: &str| own.contains(&k) || matches!(k, "action_args_class" | "action_class" | "is_terminal");
-    let arguments: Map<String, Value> = asked
+    let arguments: Map<'_> = asked
         .as_object()
         .map(|o| o.iter().filter(|(k, _)| !not_arguments(k)).map(|(k, v)| (k.clone(), v.clone())).collect())
         .unwrap_or_default();

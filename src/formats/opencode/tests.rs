@@ -89,16 +89,16 @@ fn a_folder_of_other_messages_is_left_alone() {
 
 #[test]
 fn a_call_that_failed_or_still_runs_is_told_from_one_that_ended() {
-    let state = |state: serde_json::Value| {
-        let part = serde_json::json!({"type": "tool", "tool": "bash", "callID": "c", "state": state});
+    let state = |state: Value| {
+        let part = json!({"type": "tool", "tool": "bash", "callID": "c", "state": state});
         tool(&part).1.map(|step| (step.text, step.is_error, step.exit_code))
     };
-    let done = serde_json::json!({"status": "completed", "output": "x", "metadata": {"exit": 0}});
+    let done = json!({"status": "completed", "output": "x", "metadata": {"exit": 0}});
     assert_eq!(state(done), Some(("x".to_owned(), Some(false), Some(0))));
-    let failed = serde_json::json!({"status": "error", "error": "no", "output": "ignored"});
+    let failed = json!({"status": "error", "error": "no", "output": "ignored"});
     assert_eq!(state(failed), Some(("no".to_owned(), Some(true), None)));
-    assert_eq!(state(serde_json::json!({"status": "running"})), None);
-    assert_eq!(state(serde_json::json!(null)), None);
-    let none = serde_json::json!({"input": 0, "output": 0, "cache": {"read": 0, "write": 0}});
+    assert_eq!(state(json!({"status": "running"})), None);
+    assert_eq!(state(json!(null)), None);
+    let none = json!({"input": 0, "output": 0, "cache": {"read": 0, "write": 0}});
     assert_eq!(tokens(&none), None, "nobody counted");
 }

@@ -67,7 +67,7 @@ pub const STATE: Format = Format {
 
 fn sniff_metadata(sniff: &Sniff<'_>) -> Option<Match> {
     let root = sniff.object()?;
-    let has = |keys: &[&str]| keys.iter().all(|k| root.contains_key(*k));
+    let has = |keys: &[&str]| keys.iter().all(|k| root.contains_key(k));
     let v0 = has(&["agent_class", "llm_config", "eval_output_dir"]);
     let v1 = has(&["llm", "eval_output_dir"]) && (has(&["critic"]) || has(&["max_iterations"]));
     if v0 || v1 { Match::some(Confidence::Certain, "`eval_output_dir` beside the model's settings") } else { None }
@@ -95,13 +95,13 @@ fn sniff_timing(sniff: &Sniff<'_>) -> Option<Match> {
 
 fn sniff_state(sniff: &Sniff<'_>) -> Option<Match> {
     let root = sniff.object()?;
-    let fits = ["execution_status", "persistence_dir", "agent"].iter().all(|k| root.contains_key(*k));
+    let fits = ["execution_status", "persistence_dir", "agent"].iter().all(|k| root.contains_key(k));
     if fits { Match::some(Confidence::Certain, "`execution_status` and `persistence_dir`") } else { None }
 }
 
 fn sniff_multi(sniff: &Sniff<'_>) -> Option<Match> {
     let root = sniff.object()?;
-    let fits = ["patch_files", "dataset_files", "workdir"].iter().all(|k| root.contains_key(*k));
+    let fits = ["patch_files", "dataset_files", "workdir"].iter().all(|k| root.contains_key(k));
     if fits { Match::some(Confidence::Certain, "`patch_files` and `dataset_files`") } else { None }
 }
 

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::super::chat::{self, Fold};
+use super::super::json::Value;
 use super::super::sniff::{Confidence, Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::tree::{Claim, Entry, Folder, FolderInput};
@@ -185,7 +184,7 @@ fn cost(root: &Value) -> Option<f64> {
     field::get(root, "cost").and_then(field::number).filter(|c| *c > 0.0)
 }
 
-fn metadata(root: &Value) -> Option<&Value> {
+fn metadata<'a>(root: &'a Value<'a>) -> Option<&'a Value<'a>> {
     let paths = [["extra_body", "metadata"], ["litellm_extra_body", "metadata"]];
     let kwargs = field::get(root, "kwargs")?;
     paths.iter().find_map(|p| field::at(kwargs, p)).or_else(|| field::get(kwargs, "metadata"))

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::table::Decoded;
 use super::super::tree::{Claim, Entry, Folder, FolderInput};
 use super::super::{field, names};
@@ -98,7 +97,8 @@ fn archived(path: &Path) -> Option<String> {
 /// The totals of all models used.
 fn usage(state: &Value, worked: bool) -> Usage {
     let metrics = field::at(state, &["stats", "usage_to_metrics"]).and_then(Value::as_object);
-    let each: Vec<Usage> = metrics.map(|m| m.values().map(|v| rows::usage(v, worked)).collect()).unwrap_or_default();
+    let each: Vec<Usage> =
+        metrics.map(|m| m.values().map(|v| rows::Totals::of(v).usage(worked)).collect()).unwrap_or_default();
     let sum = |of: fn(&Usage) -> Option<u64>| each.iter().filter_map(of).reduce(|a, b| a + b);
     Usage {
         cost: each.iter().filter_map(|u| u.cost).reduce(|a, b| a + b),

@@ -1,10 +1,14 @@
 //! V0 events to steps: what the model was told and wrote, rebuilt from what the runtime logged.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
 
-use serde_json::Value;
+use foldhash::quality::FixedState;
 
+use super::super::json::Value;
 use super::super::{action, chat, field};
+use super::rows::Totals;
 use super::{Read, tools};
 use crate::trajectory::{RawPlace, Role, Step, ToolCall};
 
@@ -39,14 +43,20 @@ fn is_filler(event: &Value) -> bool {
 pub struct Reader {
     read: Read,
     /// Id of the model's answer whose calls were read last: the events of parallel calls repeat it.
-    answer: Option<String>,
+    answer: String,
     /// Where the event at hand stands.
     raw: RawPlace,
-    /// Id, kind and time of the events read.
-    seen: HashSet<(i64, String, String)>,
+    /// Id, kind and time of the events read, as one number each.
+    seen: HashSet<u64, FixedState>,
 }
 
 impl Reader {
+    /// Makes room for so many entries.
+    pub fn expect(&mut self, entries: usize) {
+        self.read.steps.reserve_exact(entries);
+        self.seen.reserve(entries);
+    }
+
     /// The next entry of a history, which stands at `raw`.
     pub fn entry(&mut self, entry: &Value, raw: RawPlace) {
         self.raw = raw;
@@ -58,7 +68,7 @@ impl Reader {
             self.raw = RawPlace { pointer: format!("{}/{i}", place.pointer).into(), ..place.clone() };
             self.event(event);
         }
-        self.answer = None;
+        self.answer.clear();
     }
 
     /// Everything that was read.
@@ -72,8 +82,10 @@ impl Reader {
         let Some(id) = field::get(event, "id").and_then(field::integer) else {
             return false;
         };
-        let kind = field::text(event, "action").or_else(|| field::text(event, "observation")).unwrap_or_default();
-        let new = self.seen.insert((id, kind, field::text(event, "timestamp").unwrap_or_default()));
+        let member = |key| field::str(event, key).filter(|text| !text.is_empty());
+        let mut hasher = FixedState::default().build_hasher();
+        (id, member("action").or_else(|| member("observation")), member("timestamp")).hash(&mut hasher);
+        let new = self.seen.insert(hasher.finish());
         self.read.repeated += usize::from(!new);
         !new
     }
@@ -83,7 +95,7 @@ impl Reader {
             return;
         }
         if let Some(metrics) = field::get(event, "llm_metrics") {
-            self.read.metrics = Some(metrics.clone());
+            self.read.totals = Some(Totals::of(metrics));
         }
         if let Some(kind) = field::str(event, "observation") {
             return self.observation(kind, event);
@@ -117,27 +129,31 @@ impl Reader {
     }
 
     fn add(&mut self, mut step: Step) {
-        step.raw = self.raw.clone();
+        // An event makes one step.
+        step.raw = std::mem::take(&mut self.raw);
         self.read.steps.push(step);
     }
 
     /// An action of the agent: the model's answer where the file holds it, else rebuilt from the event.
     fn answer(&mut self, event: &Value, kind: Option<&str>) {
         let response = field::at(event, &["tool_call_metadata", "model_response"]);
-        let id = response.and_then(|r| field::text(r, "id"));
-        if id.is_some() && id == self.answer {
+        let id = response.and_then(|r| field::str(r, "id")).unwrap_or_default();
+        if !id.is_empty() && id == self.answer {
             return;
         }
-        self.answer = id;
+        id.clone_into(&mut self.answer);
         let message = response.and_then(|r| field::list(r, "choices").first()?.get("message"));
         let from_model = message.and_then(|m| chat::message_steps(m).into_iter().find(|s| s.role == Role::Assistant));
         let mut step = match from_model {
             Some(step) if !step.calls.is_empty() => step,
-            other => self.rebuilt(event, kind, other),
+            other => {
+                let mut step = self.rebuilt(event, kind, other);
+                step.action = action::of_calls(&step.calls).or(step.action);
+                step
+            }
         };
         step.timestamp = field::text(event, "timestamp");
         step.thought = field::str_at(event, &["args", "thought"]).filter(|t| !t.is_empty()).map(str::to_owned);
-        step.action = action::of_calls(&step.calls).or(step.action);
         if self.read.model.is_none() {
             self.read.model = response.and_then(|r| field::text(r, "model"));
         }
@@ -193,8 +209,12 @@ impl Reader {
 
 /// Text of a message, wherever the version at hand keeps it.
 fn said(event: &Value) -> String {
+    said_str(event).into_owned()
+}
+
+fn said_str<'a>(event: &'a Value<'a>) -> Cow<'a, str> {
     let places = [field::at(event, &["args", "content"]), field::get(event, "content"), field::get(event, "message")];
-    let texts = places.into_iter().flatten().map(chat::content_text);
+    let texts = places.into_iter().flatten().map(chat::content_str);
     texts.into_iter().find(|t| !t.is_empty()).unwrap_or_default()
 }
 
@@ -229,7 +249,7 @@ fn recalled(event: &Value) -> String {
 }
 
 /// Metadata of a command, where any version keeps it.
-fn extra<'a>(event: &'a Value, key: &str) -> Option<&'a Value> {
+fn extra<'a>(event: &'a Value<'a>, key: &str) -> Option<&'a Value<'a>> {
     field::at(event, &["extras", "metadata", key])
         .or_else(|| field::at(event, &["extras", key]))
         .or_else(|| field::get(event, key))
@@ -240,31 +260,44 @@ fn exit_code(event: &Value) -> Option<i64> {
     extra(event, "exit_code").and_then(field::integer).filter(|code| *code != -1)
 }
 
+/// Room for the words of the lines around an output.
+const LINES: usize = 110;
+
 /// An observation as the model was shown it: a command's output with the lines the runtime puts around it.
 fn seen(kind: &str, event: &Value) -> String {
-    let content = said(event);
+    let content = said_str(event);
     match kind {
         "run" if field::at(event, &["extras", "metadata"]).is_some() => {
             let text = |key| extra(event, key).and_then(Value::as_str).unwrap_or_default();
-            let mut seen = format!("{}{content}{}", text("prefix"), text("suffix"));
-            let line = |label: &str, value: &str| format!("\n[{label}{value}]");
-            if !text("working_dir").is_empty() {
-                seen.push_str(&line("Current working directory: ", text("working_dir")));
+            let (folder, python) = (text("working_dir"), text("py_interpreter_path"));
+            let (prefix, suffix) = (text("prefix"), text("suffix"));
+            let room = prefix.len() + content.len() + suffix.len() + folder.len() + python.len() + LINES;
+            let mut seen = String::with_capacity(room);
+            for part in [prefix, &content, suffix] {
+                seen.push_str(part);
             }
-            if !text("py_interpreter_path").is_empty() {
-                seen.push_str(&line("Python interpreter: ", text("py_interpreter_path")));
+            let mut line = |label: &str, value: &str| {
+                for part in ["\n[", label, value, "]"] {
+                    seen.push_str(part);
+                }
+            };
+            if !folder.is_empty() {
+                line("Current working directory: ", folder);
+            }
+            if !python.is_empty() {
+                line("Python interpreter: ", python);
             }
             if let Some(code) = exit_code(event) {
-                seen.push_str(&line("Command finished with exit code ", &code.to_string()));
+                line("Command finished with exit code ", &code.to_string());
             }
             seen
         }
         "run" => match (extra(event, "command_id").and_then(field::integer), exit_code(event)) {
             (Some(id), Some(code)) => format!("{content}\n[Command {id} finished with exit code {code}]"),
-            _ => content,
+            _ => content.into_owned(),
         },
         "error" => format!("{content}\n[Error occurred in processing last action]"),
         "user_rejected" => format!("{content}\n[Last action has been rejected by the user]"),
-        _ => content,
+        _ => content.into_owned(),
     }
 }

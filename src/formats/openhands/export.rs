@@ -1,7 +1,6 @@
 //! The short export of OpenHands-CLI: who said what, without tools.
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::sniff::{Confidence, Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{field, rows};

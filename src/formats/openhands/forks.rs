@@ -3,9 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::Value;
-
 use super::super::field;
+use super::super::json::Value;
 
 /// Parent of an event that begins a conversation.
 const ROOT: &str = "__root__";
@@ -134,7 +133,7 @@ fn holds(of: &[bool], at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use super::super::super::json::json;
 
     use super::*;
 

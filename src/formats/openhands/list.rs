@@ -1,7 +1,6 @@
 //! Lists of events: exports, JSON lines, and a single event by itself.
 
-use serde_json::Value;
-
+use super::super::json::{Map, Value};
 use super::super::sniff::{Confidence, Form, Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{field, names, rows};
@@ -25,7 +24,7 @@ pub fn sniff_v0(sniff: &Sniff<'_>) -> Option<Match> {
 }
 
 /// Is this an event of V0 and nothing else?
-pub fn is_v0_event(event: &serde_json::Map<String, Value>) -> bool {
+pub fn is_v0_event(event: &Map<'_>) -> bool {
     let named = ["action", "observation"].iter().any(|k| event.get(*k).is_some_and(Value::is_string));
     let held = ["args", "extras", "content"].iter().any(|k| event.contains_key(*k));
     named && held && event.get("source").is_some_and(Value::is_string)

@@ -14,9 +14,8 @@ mod tools;
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use super::field;
+use super::json::Value;
 use super::table::{Format, Kind, Reader};
 use crate::trajectory::{Diagnostic, RawPlace, Severity, Step, ToolSpec, Trajectory, Usage};
 
@@ -130,7 +129,7 @@ struct Read {
     /// Last score of the run's own critic.
     critic: Option<f64>,
     /// The last totals the events carry.
-    metrics: Option<Value>,
+    totals: Option<rows::Totals>,
 }
 
 /// Generation of a list of events.
@@ -145,7 +144,7 @@ fn generation(history: &[Value]) -> Option<Generation> {
     generation_of(history.iter().take(60))
 }
 
-fn generation_of<'a>(mut events: impl Iterator<Item = &'a Value> + Clone) -> Option<Generation> {
+fn generation_of<'a>(mut events: impl Iterator<Item = &'a Value<'a>> + Clone) -> Option<Generation> {
     let all = events.clone();
     let first = events.find(|e| !e.is_null())?;
     let inside = first.as_array().and_then(|pair| pair.first()).unwrap_or(first);
@@ -169,6 +168,12 @@ impl HistoryReader {
         match generation {
             Generation::V0 => Self::V0(Box::default()),
             Generation::V1 => Self::V1(Box::default()),
+        }
+    }
+
+    fn expect(&mut self, entries: usize) {
+        if let Self::V0(reader) = self {
+            reader.expect(entries);
         }
     }
 
@@ -221,8 +226,8 @@ fn fill(trajectory: &mut Trajectory, read: Read) {
     trajectory.tools = read.tools;
     trajectory.model = trajectory.model.take().or(read.model);
     let worked = trajectory.n_actions() > 0;
-    if let (Some(metrics), true) = (&read.metrics, trajectory.usage == Usage::default()) {
-        trajectory.usage = rows::usage(metrics, worked);
+    if let (Some(totals), true) = (read.totals, trajectory.usage == Usage::default()) {
+        trajectory.usage = totals.usage(worked);
     }
 }
 

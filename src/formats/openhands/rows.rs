@@ -2,16 +2,15 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::super::document::Row;
+use super::super::json::Value;
 use super::super::sniff::{Confidence, Match, Sniff};
 use super::super::table::{self, Decoded, Input};
 use super::super::{chat, field, rows};
 use super::{Generation, HistoryReader, fill, generation};
 use crate::trajectory::{Diagnostic, Outcome, RawPlace, Role, Severity, Source, Step, Trajectory, Usage};
 
-fn histories<'a>(sniff: &Sniff<'a>) -> impl Iterator<Item = &'a [Value]> {
+fn histories<'a>(sniff: &Sniff<'a>) -> impl Iterator<Item = &'a [Value<'a>]> {
     let rows = sniff.rows.clone();
     rows.into_iter()
         .filter_map(|row| field::get(row, "history")?.as_array().map(Vec::as_slice))
@@ -82,6 +81,7 @@ fn trajectory(row: Row<'_>) -> Trajectory {
     let history = field::list(value, "history");
     let generation = generation(history).unwrap_or(Generation::V0);
     let mut reader = HistoryReader::new(generation);
+    reader.expect(history.len());
     let at = rows::pointer(row, "history");
     for (i, entry) in history.iter().enumerate() {
         reader.entry(entry, RawPlace::element(&at, i));
@@ -114,7 +114,7 @@ fn trajectory(row: Row<'_>) -> Trajectory {
         out.tools = chat::tool_specs(sent);
     }
     let worked = out.n_actions() > 0;
-    out.usage = field::get(value, "metrics").map(|m| usage(m, worked)).unwrap_or_default();
+    out.usage = field::get(value, "metrics").map(|m| Totals::of(m).usage(worked)).unwrap_or_default();
     if field::get(value, "issue").is_some() && field::get(value, "success").is_some() {
         let text = "`success` is the agent's own opinion, not a test result: the outcome stays unknown";
         out.diagnostics.push(Diagnostic::new(Severity::Info, "openhands.own-opinion", text));
@@ -153,24 +153,44 @@ fn outcome(row: &Value) -> Outcome {
     Outcome::from_bool(resolved.and_then(field::truth))
 }
 
-/// Totals. All zero although the run did work means that nobody counted.
-pub fn usage(metrics: &Value, worked: bool) -> Usage {
-    let costs = field::list(metrics, "costs");
-    let sum: f64 = costs.iter().filter_map(|c| field::number(c.get("cost").unwrap_or(c))).sum();
-    let cost = field::get(metrics, "accumulated_cost").and_then(field::number).filter(|c| *c > 0.0 || sum == 0.0);
-    let total = field::get(metrics, "accumulated_token_usage").unwrap_or(&Value::Null);
-    let calls = field::list(metrics, "token_usages");
-    let tokens = |key: &str| {
-        let all: u64 = calls.iter().filter_map(|c| field::get(c, key).and_then(field::count)).sum();
-        let given = field::get(total, key).and_then(field::count).or(Some(all).filter(|_| !calls.is_empty()));
-        given.filter(|n| *n > 0 || !worked)
-    };
-    let api_calls = [costs.len(), calls.len()].into_iter().max().filter(|n| *n > 0).map(|n| n as u64);
-    Usage {
-        cost: field::honest_cost(cost.or(Some(sum).filter(|s| *s > 0.0)), worked),
-        tokens_in: tokens("prompt_tokens"),
-        tokens_out: tokens("completion_tokens"),
-        api_calls,
-        ..Usage::default()
+/// What a run's metrics add up to.
+#[derive(Debug, Clone, Copy)]
+pub struct Totals {
+    cost: Option<f64>,
+    tokens_in: Option<u64>,
+    tokens_out: Option<u64>,
+    api_calls: Option<u64>,
+}
+
+impl Totals {
+    /// Adds up.
+    pub fn of(metrics: &Value) -> Self {
+        let costs = field::list(metrics, "costs");
+        let sum: f64 = costs.iter().filter_map(|c| field::number(c.get("cost").unwrap_or(c))).sum();
+        let cost = field::get(metrics, "accumulated_cost").and_then(field::number).filter(|c| *c > 0.0 || sum == 0.0);
+        let total = field::get(metrics, "accumulated_token_usage").unwrap_or(&Value::Null);
+        let calls = field::list(metrics, "token_usages");
+        let tokens = |key: &str| {
+            let all: u64 = calls.iter().filter_map(|c| field::get(c, key).and_then(field::count)).sum();
+            field::get(total, key).and_then(field::count).or(Some(all).filter(|_| !calls.is_empty()))
+        };
+        Self {
+            cost: cost.or(Some(sum).filter(|s| *s > 0.0)),
+            tokens_in: tokens("prompt_tokens"),
+            tokens_out: tokens("completion_tokens"),
+            api_calls: [costs.len(), calls.len()].into_iter().max().filter(|n| *n > 0).map(|n| n as u64),
+        }
+    }
+
+    /// The same, but all zero although the run did work means that nobody counted.
+    pub fn usage(self, worked: bool) -> Usage {
+        let tokens = |n: Option<u64>| n.filter(|n| *n > 0 || !worked);
+        Usage {
+            cost: field::honest_cost(self.cost, worked),
+            tokens_in: tokens(self.tokens_in),
+            tokens_out: tokens(self.tokens_out),
+            api_calls: self.api_calls,
+            ..Usage::default()
+        }
     }
 }

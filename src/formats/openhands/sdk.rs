@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
-
+use super::super::json::{Map, Value};
 use super::super::{action, chat, field};
 use super::Read;
 use crate::trajectory::{RawPlace, Role, Step, ToolCall};
@@ -227,11 +226,11 @@ fn meta(kind: &str, event: &Value) -> String {
 /// The members of a record this program does not know, cut short.
 fn excerpt(event: &Value) -> Option<String> {
     let common = ["id", "kind", "timestamp", "source", "parent_id"];
-    let own: serde_json::Map<String, Value> = event
+    let own: Map<'_> = event
         .as_object()?
         .iter()
-        .filter(|(key, value)| !common.contains(&key.as_str()) && !value.is_null())
-        .map(|(key, value)| (key.clone(), value.clone()))
+        .filter(|(key, value)| !common.contains(key) && !value.is_null())
+        .map(|(key, value)| (key, value.clone()))
         .collect();
     if own.is_empty() { None } else { Some(field::clipped(&Value::Object(own).to_string(), EXCERPT)) }
 }

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::table::Decoded;
 use super::super::tree::{Claim, Entry, Folder, FolderInput};
 use super::super::{field, names};
@@ -52,7 +51,7 @@ fn is_event(entry: &Entry) -> bool {
 }
 
 fn is_page(entry: &Entry) -> bool {
-    let first = |v: Value| v.as_array().and_then(|l| l.first().cloned());
+    let first = |v: Value<'static>| v.as_array().and_then(|l| l.first().cloned());
     entry.value().and_then(first).is_some_and(|v| v.as_object().is_some_and(is_v0_event))
 }
 

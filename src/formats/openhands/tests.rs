@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::json;
-
+use super::super::json::json;
 use super::super::load::{LoadedFile, load_bytes};
 use super::*;
 use crate::trajectory::{Outcome, Role};
@@ -22,11 +21,11 @@ fn roles(trajectory: &Trajectory) -> Vec<Role> {
     trajectory.steps.iter().map(|s| s.role).collect()
 }
 
-fn response(id: &str, content: &Value, calls: &Value) -> Value {
+fn response(id: &str, content: &Value, calls: &Value) -> Value<'static> {
     json!({"id": id, "model": "m-1", "choices": [{"message": {"role": "assistant", "content": content, "tool_calls": calls}}]})
 }
 
-fn call(id: &str, name: &str, arguments: &str) -> Value {
+fn call(id: &str, name: &str, arguments: &str) -> Value<'static> {
     json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
 }
 

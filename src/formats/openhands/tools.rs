@@ -1,8 +1,7 @@
 //! Tool calls written from an event's arguments, for files that do not hold the model's own answer.
 
-use serde_json::{Map, Value};
-
 use super::super::field;
+use super::super::json::{Map, Value};
 use crate::trajectory::ToolCall;
 
 /// The call that an action event stands for, by the tool names CodeAct gives them; `None` if the action is no call.
@@ -41,46 +40,46 @@ pub fn unknown_call(action: &str, event: &Value) -> ToolCall {
     call(action, arguments)
 }
 
-fn call(name: &str, arguments: Map<String, Value>) -> ToolCall {
+fn call(name: &str, arguments: Map<'_>) -> ToolCall {
     ToolCall { id: String::new(), name: name.to_owned(), arguments: Value::Object(arguments).to_string() }
 }
 
 /// Members that are there, not null and not empty text.
-fn members(args: &Value, keys: &[&str]) -> Map<String, Value> {
+fn members<'a>(args: &'a Value<'a>, keys: &[&str]) -> Map<'a> {
     let given = keys.iter().filter_map(|k| Some(((*k).to_owned(), field::get(args, k)?.clone())));
     given.filter(|(_, v)| v.as_str() != Some("")).collect()
 }
 
-fn renamed(args: &Value, from: &str, to: &str) -> Map<String, Value> {
+fn renamed<'a>(args: &'a Value<'a>, from: &str, to: &str) -> Map<'a> {
     field::get(args, from).filter(|v| v.as_str() != Some("")).map(|v| (to.to_owned(), v.clone())).into_iter().collect()
 }
 
-fn run(args: &Value) -> Map<String, Value> {
+fn run<'a>(args: &'a Value<'a>) -> Map<'a> {
     let mut arguments = members(args, &["command"]);
     if field::get(args, "is_input").and_then(field::truth) == Some(true) {
-        arguments.insert("is_input".to_owned(), Value::String("true".to_owned()));
+        arguments.insert("is_input", Value::from("true"));
     }
     arguments
 }
 
-fn verb(verb: &str, mut rest: Map<String, Value>) -> Map<String, Value> {
+fn verb<'a>(verb: &'a str, mut rest: Map<'a>) -> Map<'a> {
     let mut arguments = Map::new();
-    arguments.insert("command".to_owned(), Value::String(verb.to_owned()));
+    arguments.insert("command", Value::from(verb));
     arguments.append(&mut rest);
     arguments
 }
 
-fn read(args: &Value) -> Map<String, Value> {
+fn read<'a>(args: &'a Value<'a>) -> Map<'a> {
     verb("view", members(args, &["path", "view_range"]))
 }
 
-fn write(args: &Value) -> Map<String, Value> {
+fn write<'a>(args: &'a Value<'a>) -> Map<'a> {
     let mut rest = members(args, &["path"]);
     rest.extend(renamed(args, "content", "file_text"));
     verb("create", rest)
 }
 
-fn edit(args: &Value) -> (&'static str, Map<String, Value>) {
+fn edit<'a>(args: &'a Value<'a>) -> (&'static str, Map<'a>) {
     match field::str(args, "command").filter(|c| !c.is_empty()) {
         Some(command) => {
             let keys = ["path", "file_text", "old_str", "new_str", "insert_line"];

@@ -1,8 +1,7 @@
 //! Traces of the OpenAI Agents SDK.
 
-use serde_json::Value;
-
 use super::super::document::Row;
+use super::super::json::Value;
 use super::super::{chat, field};
 use super::messages;
 use super::span::{self, Kind, Span};

@@ -1,9 +1,8 @@
 //! Runs exported from LangSmith.
 
-use serde_json::{Value, json};
-
 use super::super::document::Row;
 use super::super::field;
+use super::super::json::{Value, json};
 use super::messages;
 use super::span::{self, Kind, Span};
 use crate::trajectory::{Role, Step, Tokens, ToolCall};
@@ -50,14 +49,10 @@ fn read(run: &Value) -> Span {
         }
         "tool" => {
             span.kind = Kind::Tool;
-            let one = |value: &Value| match value.as_object() {
-                Some(members) if members.len() == 1 => members.values().next().cloned(),
-                _ => Some(value.clone()),
-            };
-            let arguments = one(inputs).map(|v| field::json_text(&v)).unwrap_or_default();
+            let arguments = field::json_text(only(inputs));
             let call = ToolCall { id: String::new(), name: span.name.clone(), arguments };
-            let said = one(outputs).map(|v| message(&v));
-            span.output.push(messages::result(Some(span.name.clone()), Some(call), said.as_ref()));
+            let said = message(only(outputs));
+            span.output.push(messages::result(Some(span.name.clone()), Some(call), Some(&said)));
         }
         _ => {
             span.kind = Kind::Agent;
@@ -85,8 +80,14 @@ fn list(value: &Value, default: &str) -> Vec<Step> {
     }
 }
 
+/// The one member of an object that has no other, else all of it.
+fn only<'a>(value: &'a Value<'a>) -> &'a Value<'a> {
+    let one = value.as_object().filter(|members| members.len() == 1);
+    one.and_then(|members| members.values().next()).unwrap_or(value)
+}
+
 /// A message as LangChain serialises it (`{lc, id: […, "HumanMessage"], kwargs}`), inside a generation or a choice.
-fn message(value: &Value) -> Value {
+fn message<'a>(value: &'a Value<'a>) -> Value<'a> {
     let inner = field::get(value, "message").filter(|m| m.is_object()).unwrap_or(value);
     let Some(kwargs) = field::get(inner, "kwargs") else {
         return match (inner.get("content"), field::str(value, "text")) {
@@ -104,7 +105,7 @@ fn message(value: &Value) -> Value {
     };
     let mut message = kwargs.clone();
     if let Value::Object(members) = &mut message {
-        members.insert("role".to_owned(), json!(role));
+        members.insert("role", Value::from(role));
         // LangChain's own calls have `args`.
         let calls = field::list(kwargs, "tool_calls").iter().map(|call| {
             let arguments = ["args", "arguments"].iter().find_map(|k| field::get(call, k)).map(field::json_text);
@@ -116,7 +117,7 @@ fn message(value: &Value) -> Value {
         });
         let calls: Vec<Value> = calls.collect();
         if !calls.is_empty() {
-            members.insert("tool_calls".to_owned(), Value::Array(calls));
+            members.insert("tool_calls", Value::Array(calls));
         }
         members.remove("type");
     }

@@ -1,12 +1,11 @@
 //! Messages of model calls in every convention, as steps.
 
-use serde_json::{Map, Value, json};
-
+use super::super::json::{Map, Value, json};
 use super::super::{action, chat, field, json};
 use crate::trajectory::{Role, Step, ToolCall};
 
 /// JSON inside an attribute: a list or an object, or text that holds one.
-pub fn structured(value: &Value) -> Option<Value> {
+pub fn structured<'a>(value: &'a Value<'a>) -> Option<Value<'a>> {
     match value {
         Value::String(text) => json::parse(text.as_bytes()).ok().map(|p| p.value).filter(|v| !v.is_string()),
         Value::Array(_) | Value::Object(_) => Some(value.clone()),
@@ -40,7 +39,7 @@ pub fn of_message(message: &Value, default: &str) -> Vec<Step> {
     // Instructions of the system are a list of parts without roles.
     if message.get("role").is_none() && field::str(message, "type") == Some("text") && message.get("content").is_some()
     {
-        return chat::message_steps(&json!({"role": default, "content": message["content"].clone()}));
+        return chat::message_steps(&json!({"role": default, "content": message.get("content")}));
     }
     let mut steps = chat::message_steps(&plain(message, default));
     for step in &mut steps {
@@ -53,24 +52,24 @@ pub fn of_message(message: &Value, default: &str) -> Vec<Step> {
 }
 
 /// A message with a role, its calls where a chat has them.
-fn plain(message: &Value, default: &str) -> Value {
-    let Value::Object(members) = message else { return message.clone() };
-    let mut members = members.clone();
+fn plain<'a>(message: &'a Value<'a>, default: &'a str) -> Value<'a> {
+    let Value::Object(given) = message else { return message.clone() };
+    let mut members = given.clone();
     if ["role", "from", "type", "object"].iter().all(|k| !members.contains_key(*k)) {
-        members.insert("role".to_owned(), Value::String(default.to_owned()));
+        members.insert("role", Value::from(default));
     }
     // `tool_calls` may be JSON in text, and OpenInference wraps each.
-    if let Some(Value::Array(calls)) = members.get("tool_calls").and_then(structured) {
+    if let Some(Value::Array(calls)) = given.get("tool_calls").and_then(structured) {
         let unwrapped = calls.into_iter().map(|call| call.get("tool_call").cloned().unwrap_or(call));
-        members.insert("tool_calls".to_owned(), Value::Array(unwrapped.collect()));
+        members.insert("tool_calls", Value::Array(unwrapped.collect()));
     }
     // OpenInference: `contents.N.message_content.text`.
-    if let (Some(Value::Array(contents)), None) = (members.get("contents"), members.get("content")) {
+    if let (Some(Value::Array(contents)), None) = (given.get("contents"), given.get("content")) {
         let texts: Vec<String> = contents
             .iter()
             .filter_map(|c| field::text(field::get(c, "message_content").unwrap_or(c), "text"))
             .collect();
-        members.insert("content".to_owned(), Value::String(texts.join("\n")));
+        members.insert("content", Value::from(texts.join("\n")));
     }
     Value::Object(members)
 }
@@ -105,7 +104,7 @@ fn of_parts(message: &Value, parts: &[Value], default: &str) -> Vec<Step> {
 }
 
 /// The list behind attributes like `gen_ai.prompt.0.role`: their indexes and names unfolded.
-pub fn unfolded(attributes: &Map<String, Value>, prefix: &str) -> Option<Value> {
+pub fn unfolded<'a>(attributes: &'a Map<'a>, prefix: &str) -> Option<Value<'a>> {
     let mut root = Value::Null;
     for (key, value) in attributes {
         let Some(rest) = key.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('.')) else { continue };
@@ -117,20 +116,21 @@ pub fn unfolded(attributes: &Map<String, Value>, prefix: &str) -> Option<Value> 
 }
 
 /// Puts a value at a dotted path; indexes are names for now, because they may come in any order.
-fn put(at: &mut Value, path: &str, value: Value) {
+fn put<'a>(at: &mut Value<'a>, path: &str, value: Value<'a>) {
     let mut at = at;
     for part in path.split('.') {
         if !at.is_object() {
             *at = Value::Object(Map::new());
         }
         let Value::Object(members) = at else { return };
-        at = members.entry(part.to_owned()).or_insert(Value::Null);
+        let Some(member) = members.get_or_insert(part, Value::Null) else { return };
+        at = member;
     }
     *at = value;
 }
 
 /// Objects whose names are all numbers as lists.
-fn listed(value: Value, depth: usize) -> Value {
+fn listed(value: Value<'_>, depth: usize) -> Value<'_> {
     let Value::Object(members) = value else { return value };
     if depth > 32 {
         return Value::Object(members);
@@ -139,14 +139,14 @@ fn listed(value: Value, depth: usize) -> Value {
     if !numbers {
         return Value::Object(members.into_iter().map(|(k, v)| (k, listed(v, depth + 1))).collect());
     }
-    let mut items: Vec<(u64, Value)> =
+    let mut items: Vec<(u64, Value<'_>)> =
         members.into_iter().map(|(k, v)| (k.parse().unwrap_or(u64::MAX), listed(v, depth + 1))).collect();
     items.sort_by_key(|(i, _)| *i);
     Value::Array(items.into_iter().map(|(_, v)| v).collect())
 }
 
 /// OpenInference wraps every message once more.
-pub fn unwrapped(list: Value) -> Value {
+pub fn unwrapped(list: Value<'_>) -> Value<'_> {
     match list {
         Value::Array(items) => {
             Value::Array(items.into_iter().map(|m| m.get("message").cloned().unwrap_or(m)).collect())

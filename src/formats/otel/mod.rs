@@ -13,12 +13,11 @@ mod span;
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use self::build::Trace;
 use self::span::Span;
 use super::document::Row;
 use super::field;
+use super::json::Value;
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use crate::trajectory::{ByteSpan, Source};

@@ -1,9 +1,8 @@
 //! Spans of OpenTelemetry: as OTLP writes them, and as its Python exporters do.
 
-use serde_json::{Map, Value, json};
-
 use super::super::document::Row;
 use super::super::field;
+use super::super::json::{Map, Value};
 use super::messages;
 use super::span::{self, Kind, Span};
 use crate::trajectory::{Role, Step, Tokens, ToolCall};
@@ -37,10 +36,10 @@ pub fn spans(row: Row<'_>, give: &mut dyn FnMut(Span)) {
 }
 
 /// An attribute's value: OTLP says its type, others do not.
-fn plain(value: &Value) -> Value {
+fn plain<'a>(value: &'a Value<'a>) -> Value<'a> {
     let Value::Object(members) = value else { return value.clone() };
     let Some((kind, inner)) = members.iter().next().filter(|_| members.len() == 1) else { return value.clone() };
-    match kind.as_str() {
+    match kind {
         "stringValue" | "boolValue" | "doubleValue" | "bytesValue" => inner.clone(),
         // 64-bit numbers are texts in OTLP.
         "intValue" => field::integer(inner).map_or_else(|| inner.clone(), Value::from),
@@ -51,7 +50,7 @@ fn plain(value: &Value) -> Value {
 }
 
 /// Attributes as a list of `{key, value}` or as an object.
-fn attributes(value: Option<&Value>) -> Map<String, Value> {
+fn attributes<'a>(value: Option<&'a Value<'a>>) -> Map<'a> {
     match value {
         Some(Value::Array(list)) => {
             let pairs = list.iter().filter_map(|a| Some((field::text(a, "key")?, plain(a.get("value")?))));
@@ -96,7 +95,7 @@ fn read(value: &Value) -> Span {
         name,
         ..Span::default()
     };
-    let events: Vec<(String, Map<String, Value>)> = field::list(value, "events")
+    let events: Vec<(String, Map<'_>)> = field::list(value, "events")
         .iter()
         .map(|e| (field::text(e, "name").unwrap_or_default(), self::attributes(e.get("attributes"))))
         .collect();
@@ -108,7 +107,7 @@ fn read(value: &Value) -> Span {
     span
 }
 
-fn kind(attributes: &Map<String, Value>) -> Kind {
+fn kind(attributes: &Map<'_>) -> Kind {
     let said = |key: &str| attributes.get(key).and_then(Value::as_str).unwrap_or_default().to_lowercase();
     match said("gen_ai.operation.name").as_str() {
         "chat" | "text_completion" | "generate_content" => return Kind::Model,
@@ -143,7 +142,7 @@ fn kind(attributes: &Map<String, Value>) -> Kind {
     }
 }
 
-fn tokens(attributes: &Map<String, Value>) -> Option<Tokens> {
+fn tokens(attributes: &Map<'_>) -> Option<Tokens> {
     let input = [
         "gen_ai.usage.input_tokens",
         "gen_ai.usage.prompt_tokens",
@@ -169,10 +168,13 @@ fn tokens(attributes: &Map<String, Value>) -> Option<Tokens> {
     Some(Tokens { input: input.unwrap_or(0), cached, output: output.unwrap_or(0) })
 }
 
+/// The first of these attributes, where it holds JSON.
+fn given<'a>(map: &'a Map<'a>, keys: &[&str]) -> Option<Value<'a>> {
+    keys.iter().find_map(|k| map.get(k)).and_then(messages::structured)
+}
+
 /// What a model call was told and answered, by whichever convention wrote it.
-fn model(attributes: &Map<String, Value>, events: &[(String, Map<String, Value>)], span: &mut Span) {
-    let given =
-        |map: &Map<String, Value>, keys: &[&str]| keys.iter().find_map(|k| map.get(*k)).and_then(messages::structured);
+fn model(attributes: &Map<'_>, events: &[(String, Map<'_>)], span: &mut Span) {
     let details = events.iter().find(|(name, _)| name == "gen_ai.client.inference.operation.details");
     for map in std::iter::once(attributes).chain(details.map(|(_, map)| map)) {
         if let Some(system) = given(map, &["gen_ai.system_instructions"]) {
@@ -197,12 +199,12 @@ fn model(attributes: &Map<String, Value>, events: &[(String, Map<String, Value>)
 }
 
 /// Events of the older GenAI conventions: one a message.
-fn event(name: &str, map: &Map<String, Value>, span: &mut Span) {
+fn event(name: &str, map: &Map<'_>, span: &mut Span) {
     let whole = |role: &str| {
         let mut message =
             map.get("message").and_then(messages::structured).unwrap_or_else(|| Value::Object(map.clone()));
         if let Value::Object(members) = &mut message {
-            members.entry("role").or_insert_with(|| json!(role));
+            members.get_or_insert("role", Value::from(role));
         }
         messages::of_message(&message, role)
     };
@@ -231,7 +233,7 @@ fn event(name: &str, map: &Map<String, Value>, span: &mut Span) {
 }
 
 /// Indexes in the names of the attributes: OpenLLMetry and OpenInference; else what went in and came out as it is.
-fn flattened(attributes: &Map<String, Value>, span: &mut Span) {
+fn flattened(attributes: &Map<'_>, span: &mut Span) {
     let list =
         |prefixes: &[&str]| prefixes.iter().find_map(|p| messages::unfolded(attributes, p)).map(messages::unwrapped);
     if let Some(told) = list(&["gen_ai.prompt", "llm.prompts", "llm.input_messages"]) {
@@ -242,8 +244,9 @@ fn flattened(attributes: &Map<String, Value>, span: &mut Span) {
     }
     let whole = |key: &str, role| {
         let value = attributes.get(key)?;
-        let parsed = messages::structured(value).and_then(|v| field::get(&v, "messages").cloned());
-        Some(messages::of_list(&parsed.unwrap_or_else(|| value.clone()), role))
+        let parsed = messages::structured(value);
+        let list = parsed.as_ref().and_then(|v| field::get(v, "messages")).unwrap_or(value);
+        Some(messages::of_list(list, role))
     };
     if span.input.is_empty() {
         span.input =
@@ -256,7 +259,7 @@ fn flattened(attributes: &Map<String, Value>, span: &mut Span) {
     }
 }
 
-fn tool(attributes: &Map<String, Value>, events: &[(String, Map<String, Value>)], span: &str) -> Step {
+fn tool(attributes: &Map<'_>, events: &[(String, Map<'_>)], span: &str) -> Step {
     let name = span::text(attributes, &["gen_ai.tool.name", "tool.name", "traceloop.entity.name"])
         .unwrap_or_else(|| span.to_owned());
     let given = |keys: &[&str]| keys.iter().find_map(|k| attributes.get(*k));
@@ -273,7 +276,7 @@ fn tool(attributes: &Map<String, Value>, events: &[(String, Map<String, Value>)]
 }
 
 /// Other spans: what somebody noted of an agent in attributes and events of their own.
-fn other(attributes: &Map<String, Value>, events: &[(String, Map<String, Value>)], span: &mut Span) {
+fn other(attributes: &Map<'_>, events: &[(String, Map<'_>)], span: &mut Span) {
     let about = span.agent.is_some() && span.kind == Kind::Other;
     for (name, map) in events {
         let told = span::text(map, &["agent_instructions", "instructions"]).filter(|_| about);
@@ -292,7 +295,7 @@ fn other(attributes: &Map<String, Value>, events: &[(String, Map<String, Value>)
         }
     }
     if span.output.is_empty() {
-        let shown: Map<String, Value> = attributes.clone();
+        let shown: Map<'_> = attributes.clone();
         let text = if shown.is_empty() {
             String::new()
         } else {

@@ -1,9 +1,8 @@
 //! A span as all dialects have it, with what a trajectory needs and nothing more.
 
-use serde_json::{Map, Value};
-
 use super::super::document::Row;
 use super::super::field;
+use super::super::json::{Map, Value};
 use crate::trajectory::{RawPlace, Step, Tokens};
 
 /// What a span is about.
@@ -69,18 +68,18 @@ pub fn order(value: Option<&Value>) -> String {
         Some(Value::String(text)) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) => {
             format!("{text:0>24}")
         }
-        Some(Value::String(text)) => text.clone(),
+        Some(Value::String(text)) => text.to_string(),
         Some(number) => field::count(number).map_or_else(String::new, |n| format!("{n:0>24}")),
         None => String::new(),
     }
 }
 
 /// The first of these attributes that is a text that is not empty.
-pub fn text(attributes: &Map<String, Value>, keys: &[&str]) -> Option<String> {
+pub fn text(attributes: &Map<'_>, keys: &[&str]) -> Option<String> {
     keys.iter().find_map(|k| attributes.get(*k).and_then(field::scalar_text)).filter(|t| !t.is_empty())
 }
 
 /// The first of these attributes that is a count.
-pub fn count(attributes: &Map<String, Value>, keys: &[&str]) -> Option<u64> {
+pub fn count(attributes: &Map<'_>, keys: &[&str]) -> Option<u64> {
     keys.iter().find_map(|k| attributes.get(*k).and_then(field::count))
 }

@@ -1,7 +1,6 @@
 use std::path::Path;
 
-use serde_json::json;
-
+use super::super::json::json;
 use super::super::load::{LoadedFile, load_bytes};
 use super::*;
 use crate::trajectory::{Role, Trajectory};
@@ -22,7 +21,7 @@ fn told(t: &Trajectory) -> Vec<(Role, &str)> {
 }
 
 /// An OTLP span: attributes by name, texts as `stringValue`, numbers as `intValue` in text.
-fn span(id: &str, parent: &str, start: u64, attributes: &Value) -> Value {
+fn span(id: &str, parent: &str, start: u64, attributes: &Value) -> Value<'static> {
     let list: Vec<Value> = attributes
         .as_object()
         .unwrap()
@@ -41,7 +40,7 @@ fn otlp(spans: &[Value]) -> String {
         .to_string()
 }
 
-fn conversation(n: usize) -> Value {
+fn conversation(n: usize) -> Value<'static> {
     let call = json!({"type": "tool_call", "id": "c1", "name": "bash", "arguments": {"command": "ls"}});
     let all = [
         json!({"role": "system", "parts": [{"type": "text", "content": "S"}]}),

@@ -1,9 +1,8 @@
 //! Rows of the Agent Data Protocol in its standard form: actions and observations by class, everything about the run
 //! as text in `details`.
 
-use serde_json::{Value, json};
-
 use super::super::document::Row;
+use super::super::json::{Value, json};
 use super::super::sniff::{Confidence, Match, Sniff};
 use super::super::table::{Decoded, Input, numbered};
 use super::super::{action, chat, field, names, rows};

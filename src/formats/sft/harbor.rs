@@ -1,9 +1,8 @@
 //! Harbor's export of traces: a row an episode, and every episode repeats the conversation so far.
 
-use serde_json::Value;
-
 use super::super::chat::{self, Fold};
 use super::super::document::Row;
+use super::super::json::Value;
 use super::super::sniff::{Confidence, Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{field, rows};

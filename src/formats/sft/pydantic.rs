@@ -1,7 +1,6 @@
 //! Messages as pydantic-ai dumps them: requests and responses of parts.
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::sniff::{Confidence, Form, Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{action, chat, field, rows};

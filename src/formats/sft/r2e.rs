@@ -1,8 +1,7 @@
 //! R2E-Gym: a row is a rollout of thoughts, actions in tags and observations.
 
-use serde_json::Value;
-
 use super::super::document::Row;
+use super::super::json::Value;
 use super::super::sniff::{Confidence, Match, Sniff};
 use super::super::table::{Decoded, Input, numbered};
 use super::super::{action, chat, field, names, rows};

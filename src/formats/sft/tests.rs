@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
-
+use super::super::json::{Value, json};
 use super::super::load::{LoadedFile, load_bytes};
 use crate::trajectory::{Outcome, Role, Trajectory};
 
@@ -22,7 +21,7 @@ fn roles(trajectory: &Trajectory) -> Vec<Role> {
     trajectory.steps.iter().map(|s| s.role).collect()
 }
 
-fn rollout(extra: &Value) -> Value {
+fn rollout<'a>(extra: &Value<'a>) -> Value<'a> {
     let mut row = json!({
         "trajectory_steps": [
             {"step_idx": 0, "thought": "I look.", "action": "<function=execute_bash>\n<parameter=command>ls</parameter>\n</function>", "observation": "a.py", "done": false, "token_usage_prompt": 10, "token_usage_completion": 2},

@@ -1,7 +1,6 @@
 //! DARS: a search tree of messages. Every way from the root to a leaf is an attempt; ways share their beginning.
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::sniff::{Confidence, Match, Sniff};
 use super::super::table::{Decoded, Input};
 use super::super::{chat, field, names, rows};
@@ -39,7 +38,7 @@ pub fn decode_evaluation(input: &Input<'_>) -> Decoded {
 
 /// A node and the way to it.
 struct Open<'a> {
-    node: &'a Value,
+    node: &'a Value<'a>,
     pointer: String,
     /// Nodes above it.
     depth: usize,
@@ -84,9 +83,9 @@ fn instance(input: &Input<'_>) -> Option<String> {
 }
 
 /// The ways from the root to each leaf, with the pointers of the nodes. Without recursion: trees are hundreds deep.
-fn ways(root: &Value, pointer: String) -> Vec<Vec<(&Value, String)>> {
+fn ways<'a>(root: &'a Value<'a>, pointer: String) -> Vec<Vec<(&'a Value<'a>, String)>> {
     let mut found = Vec::new();
-    let mut way: Vec<(&Value, String)> = Vec::new();
+    let mut way: Vec<(&Value<'_>, String)> = Vec::new();
     let mut open = vec![Open { node: root, pointer, depth: 0 }];
     while let Some(Open { node, pointer, depth }) = open.pop() {
         way.truncate(depth);

@@ -6,8 +6,7 @@
 mod dars;
 mod review;
 
-use serde_json::Value;
-
+use super::json::Value;
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{action, chat, field};
@@ -90,11 +89,11 @@ pub fn sniff_v1(sniff: &Sniff<'_>) -> Option<Match> {
     if typed { Match::some(Confidence::Likely, "only a `history` of messages with `message_type`") } else { None }
 }
 
-fn root<'a>(sniff: &Sniff<'a>) -> Option<&'a Value> {
+fn root<'a>(sniff: &Sniff<'a>) -> Option<&'a Value<'a>> {
     sniff.rows.first().copied().filter(|_| sniff.form == Form::Object)
 }
 
-fn list_of_steps(value: Option<&Value>) -> Option<&Vec<Value>> {
+fn list_of_steps<'a>(value: Option<&'a Value<'a>>) -> Option<&'a Vec<Value<'a>>> {
     let steps = value?.as_array()?;
     let fits =
         steps.iter().any(|s| s.get("action").is_some() && (s.get("response").is_some() || s.get("thought").is_some()));
@@ -188,7 +187,7 @@ fn is_demo(message: &Value) -> bool {
 
 /// The assistant messages of the history, walked along with the trajectory: they alone hold the native calls.
 struct Replies<'a> {
-    history: &'a [Value],
+    history: &'a [Value<'a>],
     /// Pointer of the history.
     told: &'a str,
     at: usize,
@@ -196,7 +195,7 @@ struct Replies<'a> {
 
 impl<'a> Replies<'a> {
     /// The history's message for this entry of the trajectory. Retries after a format error are in `trajectory` only.
-    fn matching(&mut self, entry: &Value) -> Option<&'a Value> {
+    fn matching(&mut self, entry: &Value) -> Option<&'a Value<'a>> {
         let same =
             |m: &Value, key| field::str(m, key).unwrap_or_default() == field::str(entry, key).unwrap_or_default();
         let fits =
@@ -273,7 +272,7 @@ fn info(root: &Value, out: &mut Trajectory) {
     out.exit_status = field::text(info, "exit_status");
     let submitted = out.exit_status.as_deref().is_some_and(|s| s.starts_with("submitted"));
     out.patch = match info.get("submission") {
-        Some(Value::String(patch)) => Some(patch.clone()),
+        Some(Value::String(patch)) => Some(patch.to_string()),
         // The run ended and says that it submitted nothing.
         Some(Value::Null) if out.exit_status.is_some() => Some(String::new()),
         _ => None,

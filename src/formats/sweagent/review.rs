@@ -1,7 +1,6 @@
 //! What a RetryAgent's reviewer and chooser said: shown as Meta, for the agent never saw it.
 
-use serde_json::Value;
-
+use super::super::json::Value;
 use super::super::{chat, field};
 use crate::trajectory::{RawPlace, Role, Step, Trajectory};
 

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::json;
-
+use super::super::json::json;
 use super::super::load::{LoadedFile, load_bytes};
 use super::*;
 
@@ -11,7 +10,7 @@ fn load(value: &Value) -> LoadedFile {
     load_bytes(Path::new("x/o__r-1.traj"), value.to_string().into_bytes())
 }
 
-fn v0() -> Value {
+fn v0() -> Value<'static> {
     json!({
         "environment": "swe_main",
         "trajectory": [
@@ -151,15 +150,15 @@ fn a_cut_file_keeps_its_complete_steps() {
 
 #[test]
 fn a_history_alone_is_read_as_messages() {
-    let mut value = v0();
-    value.as_object_mut().unwrap().retain(|k, _| k == "history");
+    let value = v0();
+    let value = json!({"history": value["history"]});
     let file = load(&value);
     assert_eq!(file.report.format, Some("sweagent-0"));
     assert_eq!(file.trajectories[0].n_actions(), 2);
     assert_eq!(file.trajectories[0].steps[3].action.as_deref(), Some("ls\n"));
 }
 
-fn node(role: &str, content: &str, id: Option<u32>, children: &Value) -> Value {
+fn node(role: &str, content: &str, id: Option<u32>, children: &Value) -> Value<'static> {
     let action = if role == "assistant" { json!("ls\n") } else { Value::Null };
     json!({"role": role, "content": content, "thought": null, "action": action, "agent": "primary", "is_demo": false,
            "is_terminal": false, "_depth": 0, "node_id": id, "critic_response": null, "children": children})

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use super::super::field;
+use super::super::json::Value;
 use super::super::table::{Decoded, Input};
 use crate::trajectory::{Diagnostic, Outcome, RunReport, Severity};
 
@@ -36,7 +35,7 @@ impl Verdict {
         let failure = field::text(result, "failure_mode").filter(|f| !matches!(f.as_str(), "unset" | "none"));
         let outcome = Outcome::from_bool(field::get(result, "is_resolved").and_then(field::truth));
         let tests = field::object(result, "parser_results").into_iter().flatten();
-        let tests = tests.map(|(name, said)| (name.clone(), field::json_text(said))).collect();
+        let tests = tests.map(|(name, said)| (name.to_owned(), field::json_text(said))).collect();
         Self { task, attempt, outcome, failure, tests }
     }
 

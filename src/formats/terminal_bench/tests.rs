@@ -1,8 +1,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::{Value, json};
-
+use super::super::json::{Value, json};
 use super::super::load::{load, load_bytes};
 use crate::trajectory::{Dataset, Outcome, Role, join};
 

@@ -1,9 +1,8 @@
 //! The folder of one trial.
 
-use serde_json::Value;
-
 use super::super::cast::Recording;
 use super::super::document::Document;
+use super::super::json::Value;
 use super::super::table::Decoded;
 use super::super::tree::{Claim, Entry, Folder, FolderInput};
 use super::super::{field, trial};
@@ -100,7 +99,7 @@ fn describe(main: &mut Trajectory, verdict: &Verdict, result: &Value, input: &Fo
 }
 
 /// `run_metadata.json` of the run, one or two folders above the task's.
-fn metadata(input: &FolderInput<'_>) -> Value {
+fn metadata(input: &FolderInput<'_>) -> Value<'static> {
     let above = input.path.ancestors().skip(1).take(3).map(|dir| dir.join("run_metadata.json"));
     let found = above.filter(|path| path.is_file()).find_map(|path| Entry::on_disk(path, 0).value());
     found.unwrap_or(Value::Null)

@@ -1,8 +1,7 @@
 //! trae-agent: its trajectories (the Python and the Rust program), and the candidates its selector chose from.
 
-use serde_json::Value;
-
 use super::document::Row;
+use super::json::Value;
 use super::sniff::{Confidence, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader};
 use super::{action, chat, field};

@@ -1,7 +1,6 @@
 use std::path::Path;
 
-use serde_json::json;
-
+use super::super::json::json;
 use super::super::load::{LoadedFile, load_bytes};
 use super::*;
 use crate::trajectory::{Dataset, join};
@@ -10,13 +9,13 @@ fn load(path: &str, value: &Value) -> LoadedFile {
     load_bytes(Path::new(path), value.to_string().into_bytes())
 }
 
-fn response(text: &str) -> Value {
+fn response(text: &str) -> Value<'static> {
     json!({"content": text, "model": "m", "finish_reason": "tool_use",
         "usage": {"input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": 40},
         "tool_calls": [{"call_id": "c1", "name": "bash", "arguments": {"command": "ls"}}]})
 }
 
-fn called(n: usize) -> Value {
+fn called(n: usize) -> Value<'static> {
     let told: Vec<Value> = (0..n)
         .map(|i| {
             let role = ["system", "user", "assistant", "user"][i];
