@@ -56,7 +56,7 @@ fn every_type_gives_pytorchs_values_for_the_weights_it_stands_for() {
     }
 }
 
-/// Checkpoints of shared/tools/make_reference.py as GGUF: `make_gguf.py --convert REFS/NAME FOLDER/NAME.gguf F32`.
+/// Checkpoints of shared/tools/make_reference.py as GGUF: `assets/critics/to_gguf.py REFS/NAME GGUFS/NAME f32`.
 #[test]
 fn the_full_reference_checkpoints_as_gguf() {
     let (Some(refs), Some(ggufs)) = (std::env::var_os("TRAJSCOPE_REFS"), std::env::var_os("TRAJSCOPE_GGUFS")) else {
@@ -64,7 +64,7 @@ fn the_full_reference_checkpoints_as_gguf() {
         return;
     };
     for name in ["qwen2-token-1", "qwen3-token-1"] {
-        check(&Path::new(&ggufs).join(format!("{name}.gguf")), &Path::new(&refs).join(name));
+        check(&Path::new(&ggufs).join(name), &Path::new(&refs).join(name));
     }
 }
 
