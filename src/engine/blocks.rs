@@ -128,23 +128,34 @@ fn part<const N: usize>(block: &[u8], at: usize) -> [u8; N] {
     part
 }
 
+/// The low halves of 16 bytes, then their high halves. Whole numbers are unpacked as bytes before they become floats:
+/// that way the compiler uses whole vectors.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "as `widen`")]
+fn nibbles(quants: [u8; 16]) -> [u8; 32] {
+    let mut all = [0; 32];
+    for i in 0..16 {
+        all[i] = quants[i] & 15;
+        all[i + 16] = quants[i] >> 4;
+    }
+    all
+}
+
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "as `widen`")]
 fn q4_0(block: &[u8; 18], out: &mut [f32; 32]) {
-    let (scale, quants) = (half(block, 0), part::<16>(block, 2));
-    for i in 0..16 {
-        out[i] = (i32::from(quants[i] & 15) - 8) as f32 * scale;
-        out[i + 16] = (i32::from(quants[i] >> 4) - 8) as f32 * scale;
+    let (scale, quants) = (half(block, 0), nibbles(part(block, 2)));
+    for i in 0..32 {
+        out[i] = (i32::from(quants[i]) - 8) as f32 * scale;
     }
 }
 
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "as `widen`")]
 fn q4_1(block: &[u8; 20], out: &mut [f32; 32]) {
-    let (scale, offset, quants) = (half(block, 0), half(block, 2), part::<16>(block, 4));
-    for i in 0..16 {
-        out[i] = f32::from(quants[i] & 15) * scale + offset;
-        out[i + 16] = f32::from(quants[i] >> 4) * scale + offset;
+    let (scale, offset, quants) = (half(block, 0), half(block, 2), nibbles(part(block, 4)));
+    for i in 0..32 {
+        out[i] = f32::from(quants[i]) * scale + offset;
     }
 }
 
@@ -159,10 +170,9 @@ fn fifth_bits(block: &[u8], at: usize) -> [u8; 32] {
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "as `widen`")]
 fn q5_0(block: &[u8; 22], out: &mut [f32; 32]) {
-    let (scale, fifth, quants) = (half(block, 0), fifth_bits(block, 2), part::<16>(block, 6));
-    for i in 0..16 {
-        out[i] = (i32::from(quants[i] & 15 | fifth[i]) - 16) as f32 * scale;
-        out[i + 16] = (i32::from(quants[i] >> 4 | fifth[i + 16]) - 16) as f32 * scale;
+    let (scale, fifth, quants) = (half(block, 0), fifth_bits(block, 2), nibbles(part(block, 6)));
+    for i in 0..32 {
+        out[i] = (i32::from(quants[i] | fifth[i]) - 16) as f32 * scale;
     }
 }
 
@@ -170,10 +180,9 @@ fn q5_0(block: &[u8; 22], out: &mut [f32; 32]) {
 #[expect(clippy::inline_always, reason = "as `widen`")]
 fn q5_1(block: &[u8; 24], out: &mut [f32; 32]) {
     let (scale, offset, fifth) = (half(block, 0), half(block, 2), fifth_bits(block, 4));
-    let quants = part::<16>(block, 8);
-    for i in 0..16 {
-        out[i] = f32::from(quants[i] & 15 | fifth[i]) * scale + offset;
-        out[i + 16] = f32::from(quants[i] >> 4 | fifth[i + 16]) * scale + offset;
+    let quants = nibbles(part(block, 8));
+    for i in 0..32 {
+        out[i] = f32::from(quants[i] | fifth[i]) * scale + offset;
     }
 }
 
@@ -190,14 +199,18 @@ fn q8_0(block: &[u8; 34], out: &mut [f32; 32]) {
 #[expect(clippy::inline_always, reason = "as `widen`")]
 fn q2_k(block: &[u8; 84], out: &mut [f32; 256]) {
     let (scales, scale, offset) = (part::<16>(block, 0), half(block, 80), half(block, 82));
-    for (sub, out) in out.as_chunks_mut::<16>().0.iter_mut().enumerate() {
-        // Halves of 128 numbers share 32 bytes; four pairs of sub-blocks lie two bits apart in them.
-        let quants = part::<16>(block, 16 + sub / 8 * 32 + sub % 2 * 16);
-        let shift = sub % 8 / 2 * 2;
-        let by = scale * f32::from(scales[sub] & 15);
-        let minus = offset * f32::from(scales[sub] >> 4);
-        for i in 0..16 {
-            out[i] = by * f32::from((quants[i] >> shift) & 3) - minus;
+    for (side, out) in out.as_chunks_mut::<128>().0.iter_mut().enumerate() {
+        // Halves of 128 numbers share 32 bytes; four runs of 32 lie two bits apart in them.
+        let packed = part::<32>(block, 16 + side * 32);
+        for (run, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+            let quants = packed.map(|b| b >> (2 * run) & 3);
+            for (odd, out) in out.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+                let sub = scales[side * 8 + run * 2 + odd];
+                let (by, minus) = (scale * f32::from(sub & 15), offset * f32::from(sub >> 4));
+                for i in 0..16 {
+                    out[i] = by * f32::from(quants[odd * 16 + i]) - minus;
+                }
+            }
         }
     }
 }
@@ -271,15 +284,21 @@ fn q5_k(block: &[u8; 176], out: &mut [f32; 256]) {
 #[expect(clippy::inline_always, reason = "as `widen`")]
 fn q6_k(block: &[u8; 210], out: &mut [f32; 256]) {
     let (scales, scale) = (part::<16>(block, 192), half(block, 208));
-    for (sub, out) in out.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+    for (side, out) in out.as_chunks_mut::<128>().0.iter_mut().enumerate() {
         // Halves of 128 numbers: four runs of 32, low four bits in 64 bytes, high two bits in 32.
-        let (side, run, odd) = (sub / 8, sub % 8 / 2, sub % 2);
-        let low = part::<16>(block, side * 64 + run % 2 * 32 + odd * 16);
-        let high = part::<16>(block, 128 + side * 32 + odd * 16);
-        let by = scale * f32::from(scales[sub].cast_signed());
-        for i in 0..16 {
-            let bits = low[i] >> (run / 2 * 4) & 15 | (high[i] >> (2 * run) & 3) << 4;
-            out[i] = by * (i32::from(bits) - 32) as f32;
+        let (low, high) = (part::<64>(block, side * 64), part::<32>(block, 128 + side * 32));
+        let mut quants = [0; 128];
+        for i in 0..32 {
+            quants[i] = low[i] & 15 | (high[i] & 3) << 4;
+            quants[i + 32] = low[i + 32] & 15 | (high[i] >> 2 & 3) << 4;
+            quants[i + 64] = low[i] >> 4 | (high[i] >> 4 & 3) << 4;
+            quants[i + 96] = low[i + 32] >> 4 | high[i] >> 6 << 4;
+        }
+        for (sub, out) in out.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+            let by = scale * f32::from(scales[side * 8 + sub].cast_signed());
+            for i in 0..16 {
+                out[i] = by * (i32::from(quants[sub * 16 + i]) - 32) as f32;
+            }
         }
     }
 }

@@ -114,7 +114,7 @@ pub(super) fn fit(model: &mut Model, profile: &Profile, tokenizer: &TextTokenize
             return refuse(format!(
                 "{class} is a language model, no reward head: no `score.weight`, in a GGUF file no \
                  `cls.output.weight`; beside a GGUF file the checkpoint's `score.*` tensors may lie in a \
-                 score.safetensors (README, GGUF), or name the tokens whose probabilities are the value, \
+                 score.safetensors (assets/critics/to_gguf.py makes it), or name the tokens whose probabilities are the value, \
                  [head] tokens = [\"YES\", \"NO\"]"
             ));
         }

@@ -114,8 +114,9 @@ fn folder_profile(
     match Profile::by_id(id) {
         Some(profile) => Ok((profile.clone(), Some(format!("profile {id} taken by the architecture {class}")))),
         None => Err(EngineError::Profile(format!(
-            "{}: no profile.toml, and no built-in profile for {class}; say how to read it with --profile FILE",
-            path.display()
+            "{}: no profile.toml, and no built-in profile for {class}; say how to read it with --profile FILE{}",
+            path.display(),
+            if model.is_language() { " (if it should be a reward model: its head is missing)" } else { "" }
         ))),
     }
 }
