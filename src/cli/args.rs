@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
+use crate::engine::RandomShape;
+
 /// See where an agent trajectory lost its reward.
 ///
 /// Opens trajectories of software-engineering agents, lets a critic predict the reward of every action, shows where
@@ -221,6 +223,9 @@ pub struct BenchArgs {
     /// Lengths of the texts.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "512,2048,8192")]
     pub tokens: Vec<usize>,
+    /// Instead of the critic, on a graphics processor: a model of this shape with random weights (0.5b, 4b, 32b).
+    #[arg(long, value_name = "SHAPE")]
+    pub random: Option<RandomShape>,
     /// One JSON object.
     #[arg(long)]
     pub json: bool,

@@ -5,11 +5,14 @@ use serde_json::json;
 
 use super::args::BenchArgs;
 use super::out::{self, Out};
-use super::{Verdict, load};
+use super::{Verdict, bench_random, load};
 use crate::engine::bench::{BenchLine, BenchReport, ESTIMATED, bench};
 
 /// Loads the model, measures, prints.
 pub fn run(args: &BenchArgs, out: &mut Out) -> anyhow::Result<Verdict> {
+    if let Some(shape) = args.random {
+        return bench_random::run(args, shape, out);
+    }
     let Some((spec, options)) = load::spec(&args.critic)? else {
         bail!("--critic none computes nothing; name a critic");
     };

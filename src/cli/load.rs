@@ -15,7 +15,7 @@ use crate::critic::{Cached, Cancel, Critic, Profile, ScoreError, Scores};
 use crate::engine::{self, CriticSpec, DeviceChoice, DtypeChoice, EngineOptions};
 use crate::formats;
 use crate::term::OpenCritic;
-use crate::trajectory::{Dataset, Issue, Severity, SharedTrajectory, join};
+use crate::trajectory::{Dataset, Issue, Severity, SharedTrajectory, Trajectory, join};
 
 /// Bytes of steps kept in memory; those of further trajectories are read again when they are scored.
 const KEEP: u64 = 256 << 20;
@@ -179,7 +179,8 @@ pub fn score_all(issues: &[Issue], critic: Option<&mut (dyn Critic + 'static)>) 
         issues.iter().flat_map(|i| &i.attempts).filter_map(|a| a.trajectory.as_ref()).collect();
     let bar = progress(all.len());
     let mut findings = false;
-    for trajectory in all {
+    for (at, trajectory) in all.iter().enumerate() {
+        look_ahead(critic, at, all[at..].iter().copied());
         let result = score_one(critic, trajectory);
         if let Err(error) = &result {
             findings |= *error != ScoreError::NoActions;
@@ -190,6 +191,19 @@ pub fn score_all(issues: &[Issue], critic: Option<&mut (dyn Critic + 'static)>) 
     }
     bar.finish_and_clear();
     (table, findings)
+}
+
+/// Lets a critic that is faster on several trajectories at once compute those that come next. `next` begins with the
+/// one that is scored now, the `at`th.
+pub fn look_ahead<'a>(critic: &mut dyn Critic, at: usize, next: impl Iterator<Item = &'a SharedTrajectory>) {
+    let many = critic.together();
+    if many < 2 || !at.is_multiple_of(many) {
+        return;
+    }
+    // One that cannot be read is reported when it is scored.
+    let whole: Vec<SharedTrajectory> = next.take(many).filter_map(|t| formats::open(t).ok()).collect();
+    let whole: Vec<&Trajectory> = whole.iter().map(AsRef::as_ref).collect();
+    critic.look_ahead(&whole, &Cancel::default());
 }
 
 /// Scores one trajectory to the end.

@@ -5,6 +5,7 @@
 
 mod args;
 mod bench;
+mod bench_random;
 mod cache;
 mod doctor;
 mod export;

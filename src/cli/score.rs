@@ -105,7 +105,11 @@ pub fn run(args: &ScoreArgs, out: &mut Out) -> anyhow::Result<Verdict> {
         out.line(table_head())?;
     }
     let mut lines = InOrder::default();
-    for at in issue_by_issue(&all) {
+    let order = issue_by_issue(&all);
+    for (place, &at) in order.iter().enumerate() {
+        if let Some(critic) = critic.as_mut() {
+            load::look_ahead(critic.as_mut(), place, order[place..].iter().map(|at| all[*at].2));
+        }
         let (issue, index, trajectory) = all[at];
         let Some(attempt) = issue.attempts.get(index) else {
             lines.put(at, None);

@@ -74,6 +74,19 @@ impl Critic for Cached {
     fn computed(&self) -> u64 {
         self.inner.computed()
     }
+
+    fn together(&self) -> usize {
+        self.inner.together()
+    }
+
+    fn look_ahead(&mut self, next: &[&Trajectory], cancel: &Cancel) {
+        let kept = |trajectory: &Trajectory| {
+            let key = self.key(trajectory, trajectory.n_actions());
+            key.is_some_and(|key| self.store.get(&key).is_some())
+        };
+        let unknown: Vec<&Trajectory> = next.iter().filter(|t| !kept(t)).copied().collect();
+        self.inner.look_ahead(&unknown, cancel);
+    }
 }
 
 #[cfg(test)]

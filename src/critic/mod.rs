@@ -250,6 +250,15 @@ pub trait Critic: Send {
     fn computed(&self) -> u64 {
         0
     }
+
+    /// How many trajectories it computes faster together than one after the other; 1 = it does not.
+    fn together(&self) -> usize {
+        1
+    }
+
+    /// Computes together what is scored next, so that scoring each is a look-up. What fails here is computed, and
+    /// reported, when it is scored.
+    fn look_ahead(&mut self, _next: &[&Trajectory], _cancel: &Cancel) {}
 }
 
 /// Every fall of at least `at_least` between neighbouring scored actions, largest first (earlier first among equals).

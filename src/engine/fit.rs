@@ -29,21 +29,22 @@ impl Storage {
     /// How a user gets it.
     pub fn words(self) -> &'static str {
         match self {
-            Self::F32 => "f32 weights",
-            Self::Half => "bf16 weights",
-            Self::Q8_0 => "a Q8_0 GGUF",
+            Self::F32 => "`--dtype f32`",
+            Self::Half => "`--dtype bf16`",
+            Self::Q8_0 => "`--dtype q8_0`",
             Self::Q6K => "a Q6_K GGUF",
             Self::Q4KM => "a Q4_K_M GGUF",
         }
     }
 
-    /// The storage that has this name in [`super::Model::dtype`].
+    /// The storage of weights whose type has this name in [`super::Model::dtype`]; for types that are not in this list
+    /// the next larger one.
     pub fn of_dtype(name: &str) -> Self {
         match name {
             "bf16" | "f16" => Self::Half,
             "q8_0" | "int8" => Self::Q8_0,
-            "q6_k" => Self::Q6K,
-            "q4_k" => Self::Q4KM,
+            "q6_k" | "q5_k" | "q5_0" | "q5_1" => Self::Q6K,
+            "q4_k" | "q4_0" | "q4_1" | "q3_k" | "q2_k" => Self::Q4KM,
             _ => Self::F32,
         }
     }

@@ -57,7 +57,7 @@ fn a_24_gb_card_is_told_which_file_and_length_fit() {
 #[test]
 fn fewer_tokens_come_first_and_the_smallest_weights_that_suffice_end_the_list() {
     let said = wish(Shape::QWEN2_32, Storage::Half, 131_072).advice(Some(79_000_000_000)).unwrap();
-    assert!(said.ends_with("are free: `--max-tokens 52224` would fit; a Q8_0 GGUF (34.0 GB) would fit"), "{said}");
+    assert!(said.ends_with("are free: `--max-tokens 52224` would fit; `--dtype q8_0` (34.0 GB) would fit"), "{said}");
 }
 
 #[test]

@@ -39,6 +39,7 @@ use std::path::{Path, PathBuf};
 
 pub use cpu::int8::kernel_report as int8_kernel;
 pub use cpu::pool::{default_threads, physical_cores};
+pub use device::{DeviceBench, DeviceSpeed, RandomShape, bench_random};
 pub use error::EngineError;
 pub use generate::{Ended, Generation};
 pub use hub::{find_model, is_hub_name};

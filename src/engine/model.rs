@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use super::EngineOptions;
 use super::config::ModelConfig;
-use super::device::{Place, find};
+use super::device::{Place, fallen_back, find, lacks_room};
 use super::error::EngineError;
 use super::head::Head;
 use super::network::Network;
 use super::prefix::Prefixes;
 use super::source::Source;
 use super::weights::Weights;
+use super::{DeviceChoice, EngineOptions};
 
 /// Largest chunk of the forward pass, and the first one, which is small so that the first values come soon.
 const CHUNK: usize = 512;
@@ -73,6 +73,8 @@ pub struct Model {
     prefixes: Prefixes<Vec<f32>>,
     /// Tokens that went through the network so far.
     computed: u64,
+    /// Values that are asked for next.
+    ready: Vec<Ready>,
     chunks: Chunks,
     note: Option<String>,
 }
@@ -87,11 +89,11 @@ impl Model {
     /// Loads a checkpoint that is open: the text of its config.json with the file that it is from, and its weights.
     pub(super) fn load_from(
         (text, file): (Vec<u8>, &Path),
-        weights: Weights,
+        mut weights: Weights,
         options: &EngineOptions,
     ) -> Result<Self, EngineError> {
         let config = ModelConfig::parse(&text, file)?;
-        let (place, note) = find(options.device)?;
+        let (place, note) = Self::place(&config, &mut weights, options)?;
         Self::load(config, &text, weights, place, options).map(|model| Self { note, ..model })
     }
 
@@ -103,9 +105,24 @@ impl Model {
         options: &EngineOptions,
     ) -> Result<Self, EngineError> {
         let parsed = ModelConfig::parse(config, &name.join("config.json"))?;
-        let weights = Weights::from_memory(weights.into(), &name.join("model.safetensors"))?;
-        let (place, note) = find(options.device)?;
+        let mut weights = Weights::from_memory(weights.into(), &name.join("model.safetensors"))?;
+        let (place, note) = Self::place(&parsed, &mut weights, options)?;
         Self::load(parsed, config, weights, place, options).map(|model| Self { note, ..model })
+    }
+
+    /// The wanted place; where it is the program's choice and has no room for the model, the CPU, with a note.
+    fn place(
+        config: &ModelConfig,
+        weights: &mut Weights,
+        options: &EngineOptions,
+    ) -> Result<(Place, Option<String>), EngineError> {
+        let (place, note) = find(options.device)?;
+        if let (DeviceChoice::Auto, Place::Candle(device, name)) = (options.device, &place)
+            && let Some(why) = lacks_room(config, weights, options.dtype, device)
+        {
+            return Ok((Place::Cpu, Some(fallen_back(&format!("{name} {why}")))));
+        }
+        Ok((place, note))
     }
 
     /// Loads a checkpoint to a place.
@@ -121,8 +138,8 @@ impl Model {
         let mut hasher = blake3::Hasher::new();
         hasher.update(text).update(weights.hash().as_bytes());
         let hash = hasher.finalize();
-        let (prefixes, chunks) = (Prefixes::new(options.prefix_bytes()), Chunks::default());
-        Ok(Self { config, network, head, hash, prefixes, computed: 0, chunks, note: None })
+        let (prefixes, chunks) = (Prefixes::new(options.prefix_bytes()), network.chunks());
+        Ok(Self { config, network, head, hash, prefixes, computed: 0, ready: Vec::new(), chunks, note: None })
     }
 
     /// What config.json says.
@@ -174,6 +191,11 @@ impl Model {
     /// Threads of the forward pass on the CPU; 1 elsewhere.
     pub fn threads(&self) -> usize {
         self.network.threads()
+    }
+
+    /// What computes attention on a device; `None` = this project's own on the CPU.
+    pub(super) fn attention(&self) -> Option<&'static str> {
+        self.network.attention()
     }
 
     /// Tokens that went through the network since the model was loaded: what was reused is not in it.
@@ -232,6 +254,10 @@ impl Model {
         stop: &(dyn Fn() -> bool + Sync),
         found: &mut dyn FnMut(usize, &[f32]),
     ) -> Result<(), PassError> {
+        if let Some(outputs) = self.take_ready(ids, reads) {
+            outputs.chunks_exact(self.labels().max(1)).enumerate().for_each(|(i, row)| found(i, row));
+            return Ok(());
+        }
         self.read(ids, reads, Reading::Values, stop, found)
     }
 
@@ -246,14 +272,7 @@ impl Model {
         let Some(len) = reads.last().map(|last| last + 1) else { return Ok(()) };
         let ids = ids.get(..len).ok_or_else(|| PassError::Failed("a value beyond the last token".into()))?;
         self.check(ids)?;
-        let width = match what {
-            Reading::Values => self.labels(),
-            Reading::Logits => self.head.logit_width(),
-        };
-        if width == 0 {
-            let class = &self.config.class;
-            return Err(PassError::Failed(format!("{class}: say which tokens' probabilities are its values")));
-        }
+        let width = self.width(what)?;
         let mut start = self.resume(ids, reads, what)?;
         let mut next = reads.partition_point(|r| *r < start);
         for (i, value) in reads[..next].iter().enumerate().filter_map(|(i, r)| Some((i, self.prefixes.value(*r)?))) {
@@ -283,6 +302,17 @@ impl Model {
             start = end;
         }
         Ok(())
+    }
+
+    /// Numbers per read.
+    fn width(&self, what: Reading) -> Result<usize, PassError> {
+        let width = match what {
+            Reading::Values => self.labels(),
+            Reading::Logits => self.head.logit_width(),
+        };
+        let class = &self.config.class;
+        let problem = || PassError::Failed(format!("{class}: say which tokens' probabilities are its values"));
+        if width == 0 { Err(problem()) } else { Ok(width) }
     }
 
     /// The logits of the token after `text`. All that the cache holds of the same beginning is used, however it was
@@ -355,6 +385,10 @@ mod resume;
 #[cfg(test)]
 #[path = "sharing_tests.rs"]
 mod sharing_tests;
+
+#[path = "together.rs"]
+mod together;
+use together::Ready;
 
 #[cfg(test)]
 #[path = "model_tests.rs"]

@@ -58,7 +58,8 @@ fn the_candle_path_matches_pytorch_too() {
         let config = ModelConfig::parse(&text, &folder).unwrap();
         let place = Place::Candle(Device::Cpu, "candle".into());
         let weights = Weights::open(&folder).unwrap();
-        let mut model = Model::load(config, &text, weights, place, &EngineOptions::default()).unwrap();
+        let options = EngineOptions { dtype: DtypeChoice::F32, ..EngineOptions::default() };
+        let mut model = Model::load(config, &text, weights, place, &options).unwrap();
         for (ids, expected) in reference(name).iter().take(3) {
             for chunks in [Chunks::Whole, Chunks::Every(64)] {
                 let found = model.values(ids, chunks).unwrap();

@@ -7,7 +7,7 @@ use super::cpu::{CpuModel, Settings};
 use super::device::{DeviceLinear, DeviceModel, Place};
 use super::error::EngineError;
 use super::matrix::{Matrix, Numbers};
-use super::model::PassError;
+use super::model::{Chunks, PassError};
 use super::weights::Weights;
 use super::{DtypeChoice, EngineOptions};
 
@@ -53,11 +53,27 @@ impl Network {
         }
     }
 
+    /// How texts are split unless the caller says otherwise.
+    pub(super) fn chunks(&self) -> Chunks {
+        match self {
+            Self::Cpu(_) => Chunks::default(),
+            Self::Device(model) => Chunks::Every(model.chunk()),
+        }
+    }
+
     /// Where it runs: `"cpu"`, `"cuda:0"`, `"metal:0"`.
     pub(super) fn device(&self) -> String {
         match self {
             Self::Cpu(_) => "cpu".into(),
             Self::Device(model) => model.name().into(),
+        }
+    }
+
+    /// What computes attention on a device; `None` = this project's own on the CPU.
+    pub(super) fn attention(&self) -> Option<&'static str> {
+        match self {
+            Self::Cpu(_) => None,
+            Self::Device(model) => Some(model.attention()),
         }
     }
 

@@ -43,8 +43,12 @@ impl Model {
 }
 
 /// The last place at or before `at` where a text of `len` tokens may be taken up again. On the CPU each row of a chunk
-/// is computed by itself, whatever the others are, so that any block will do; elsewhere only ends of chunks.
-fn floor(network: &Network, chunks: Chunks, at: usize, len: usize) -> usize {
+/// is computed by itself, whatever the others are, so that any block will do. A device's chunks are so long that few
+/// texts would be taken up at their ends, and its products depend on how many rows they have in any case.
+pub(super) fn floor(network: &Network, chunks: Chunks, at: usize, len: usize) -> usize {
+    if let Network::Device(_) = network {
+        return (at / CHUNK * CHUNK).max(chunks.floor(at));
+    }
     if !matches!((network, chunks), (Network::Cpu(_), Chunks::Growing)) {
         return chunks.floor(at);
     }

@@ -63,8 +63,7 @@ impl Critic for Scorer {
         let mut scores = unscored(actions);
         let mut odd = 0;
         for window in prepared.plan.windows.clone() {
-            let ids: Vec<u32> =
-                window.spans.iter().flat_map(|span| &prepared.encoded.ids[span.clone()]).copied().collect();
+            let ids = prepared.ids_of(&window);
             let (actions, reads) = prepared.reads_of(&window);
             let (profile, model) = (&self.profile, &mut self.model);
             let mut found = |i: usize, outputs: &[f32]| {
@@ -119,8 +118,25 @@ impl Critic for Scorer {
     }
 
     fn numerics(&self) -> String {
-        // Sums are in another order with other vectors.
-        format!("engine {NUMERICS} on {}", instruction_sets().join("+"))
+        // Sums are in another order with other vectors, and with other kernels of attention.
+        match self.model.attention() {
+            Some(kernel) => format!("engine {NUMERICS} with {kernel}"),
+            None => format!("engine {NUMERICS} on {}", instruction_sets().join("+")),
+        }
+    }
+
+    fn together(&self) -> usize {
+        self.model.together()
+    }
+
+    fn look_ahead(&mut self, next: &[&Trajectory], cancel: &Cancel) {
+        let prepared = next.iter().filter(|t| t.n_actions() > 0).filter_map(|t| self.prepare(t).ok());
+        let texts = prepared.flat_map(|prepared| {
+            let window = |window: &Window| (prepared.ids_of(window), prepared.reads_of(window).1);
+            prepared.plan.windows.iter().map(window).collect::<Vec<_>>()
+        });
+        let texts = texts.filter(|(_, reads)| !reads.is_empty()).collect();
+        self.model.run_ahead(texts, &|| cancel.is_cancelled());
     }
 }
 
@@ -226,6 +242,10 @@ impl Scorer {
 
 impl Prepared {
     /// The actions whose values a window gives, and the tokens of the window at which they are read.
+    fn ids_of(&self, window: &Window) -> Vec<u32> {
+        window.spans.iter().flat_map(|span| &self.encoded.ids[span.clone()]).copied().collect()
+    }
+
     fn reads_of(&self, window: &Window) -> (Vec<ActionIx>, Vec<usize>) {
         let here =
             self.reads.iter().filter(|r| window.units.contains(&r.unit) && !self.plan.unscored.contains(&r.unit));

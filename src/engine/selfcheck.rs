@@ -56,7 +56,7 @@ pub fn self_check() -> SelfCheck {
         problem,
         tolerance: 2e-5,
         tokens: TOKENS,
-        devices: devices(),
+        devices: super::device::devices(),
         instruction_sets: instruction_sets(),
         threads: default_threads(),
         cores: physical_cores(),
@@ -196,23 +196,6 @@ fn candle_hidden(config: &ModelConfig, tensors: &Tensors, ids: &[u32]) -> candle
     let mut model = qwen2::Model::new(&theirs, VarBuilder::from_tensors(map, DType::F32, &device))?;
     let input = Tensor::new(ids, &device)?.unsqueeze(0)?;
     model.forward(&input, 0, None)?.flatten_all()?.to_vec1()
-}
-
-fn devices() -> Vec<String> {
-    let mut lines = vec!["cpu".to_string()];
-    let tried = [
-        (cfg!(feature = "cuda"), "cuda:0", Device::new_cuda as fn(usize) -> candle_core::Result<Device>),
-        (cfg!(feature = "metal"), "metal:0", Device::new_metal),
-    ];
-    for (built, name, make) in tried {
-        if built {
-            lines.push(match make(0) {
-                Ok(_) => name.to_string(),
-                Err(e) => format!("{name}: not available ({})", e.to_string().lines().next().unwrap_or("unknown")),
-            });
-        }
-    }
-    lines
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -153,6 +153,11 @@ impl Weights {
         self.find(name).map(|(_, e)| e.shape.as_slice())
     }
 
+    /// The type that a matrix gets when it is read; `None` = there is none, or of a type that cannot be read.
+    pub(super) fn type_of(&self, name: &str) -> Option<&'static str> {
+        Some(target(self.find(name)?.1.kind?, self.store).name())
+    }
+
     /// A matrix, in the file's type unless another was asked for.
     pub(super) fn matrix(&mut self, name: &str, rows: usize, cols: usize) -> Result<Matrix, EngineError> {
         let store = self.store.filter(|_| !name.starts_with("score."));
@@ -176,11 +181,7 @@ impl Weights {
     fn numbers(&mut self, name: &str, shape: &[usize], store: Option<NumberType>) -> Result<Numbers, EngineError> {
         let (entry, kind, row_bytes) = self.checked(name, shape)?;
         let cols = shape.last().copied().unwrap_or(1);
-        let target = match store {
-            Some(NumberType::F32) => NumberType::F32,
-            Some(wanted) if kind.at_least(wanted) => wanted,
-            _ => kind,
-        };
+        let target = target(kind, store);
         if target.bytes_of(cols).is_none() {
             let expected = format!("rows of whole blocks of {} numbers ({})", target.group(), target.name());
             let help = "choose another type: --dtype bf16";
@@ -281,6 +282,15 @@ impl Weights {
     /// The hash of every tensor read so far, in reading order.
     pub(super) fn hash(&self) -> blake3::Hash {
         self.hasher.finalize()
+    }
+}
+
+/// The type for numbers of type `kind` where `store` was asked for.
+fn target(kind: NumberType, store: Option<NumberType>) -> NumberType {
+    match store {
+        Some(NumberType::F32) => NumberType::F32,
+        Some(wanted) if kind.at_least(wanted) => wanted,
+        _ => kind,
     }
 }
 
