@@ -270,8 +270,9 @@ pub struct VerifyArgs {
     /// Threads of the forward pass (default: physical cores less one, at least one).
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
-    /// Largest difference to let pass (default in f32: 2e-5 for values, 1e-4 for logits; f16 0.02, bf16 0.15 and 8-bit
-    /// 0.3 where that is not the file's own type computed in f32).
+    /// Largest difference to let pass. Default in f32, and for a file in half precision computed in f32: 2e-5 for
+    /// values of tokens, 1e-4 for logits. Else a share of the standard deviation of PyTorch's numbers: f16 0.01, bf16
+    /// 0.1, q8_0 0.3, int8 0.5, smaller ones 2.
     #[arg(long, value_name = "X")]
     pub tolerance: Option<f64>,
     /// One JSON object instead of a table.

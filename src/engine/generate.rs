@@ -26,7 +26,8 @@ pub struct Generation {
 impl Model {
     /// Continues `ids` (at least one) token by token. `on_token` gets every id as soon as it is chosen; `stop` is
     /// asked before every layer. What the cache holds of the same beginning is not computed again, and what is
-    /// generated stays in the cache. The same call gives the same ids; the same `seed` at another temperature does not.
+    /// generated stays in the cache. From the same cache the same call gives the same ids; a beginning that was computed
+    /// in other pieces may change the last bit of a logit.
     ///
     /// # Errors
     /// Not a language model, an impossible id or setting, or a failed pass: one line.
