@@ -1,5 +1,6 @@
 //! From a path to decompressed bytes, or a sentence why there are none.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -147,6 +148,11 @@ fn gunzip(packed: &[u8]) -> Result<Content, String> {
             Ok(content)
         }
     }
+}
+
+/// Bytes as text, what is not UTF-8 replaced. Checked as a whole first, which the standard library's own is slow at.
+pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_broken| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// Text may hold stray control bytes and runs of NUL; binary data is full of them.

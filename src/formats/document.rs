@@ -15,6 +15,7 @@ use rayon::prelude::*;
 
 use self::rows::{RowReader, opening_of};
 use self::store::{Bytes, Store};
+use super::bytes::lossy;
 use super::{json, skim};
 use crate::trajectory::{ByteSpan, Diagnostic, Severity};
 
@@ -225,7 +226,7 @@ impl<'a> Document<'a> {
 
     /// The whole document as text, invalid UTF-8 replaced: for what is no JSON.
     pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.beginning(usize::MAX)).into_owned()
+        lossy(&self.beginning(usize::MAX)).into_owned()
     }
 
     /// The lines of a text with their ends, invalid UTF-8 replaced, each with its bytes in the document.
@@ -235,7 +236,7 @@ impl<'a> Document<'a> {
         let line = |line: &[u8]| {
             let span = ByteSpan { start, len: line.len() as u64 };
             start += span.len;
-            (span, String::from_utf8_lossy(line).into_owned())
+            (span, lossy(line).into_owned())
         };
         bytes.split_inclusive(|b| *b == b'\n').map(line).collect()
     }

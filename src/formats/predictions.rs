@@ -70,7 +70,7 @@ fn dictionary(root: &Map<'_>) -> Option<&'static str> {
     if root.values().all(|v| v.is_object() && patched(v)) {
         return Some("a dictionary of predictions by instance id");
     }
-    let ids = root.keys().all(|k| looks_like_instance(k));
+    let ids = root.keys().all(looks_like_instance);
     let texts = root.values().all(|v| v.is_string() || v.is_null()) && root.values().any(Value::is_string);
     if ids && texts { Some("a dictionary of patches by instance id") } else { None }
 }

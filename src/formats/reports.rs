@@ -82,8 +82,8 @@ fn is_instance_report(value: &Map<'_>) -> bool {
 
 /// Multi-SWE-bench's report about one pull request.
 fn is_multi_report(value: &Map<'_>) -> bool {
-    let named = ["org", "repo", "number", "valid"].iter().all(|k| value.contains_key(*k));
-    named && ["fix_patch_result", "fixed_tests", "run_result"].iter().any(|k| value.contains_key(*k))
+    let named = ["org", "repo", "number", "valid"].iter().all(|k| value.contains_key(k));
+    named && ["fix_patch_result", "fixed_tests", "run_result"].iter().any(|k| value.contains_key(k))
 }
 
 /// A report about a run.
@@ -119,7 +119,7 @@ fn run_form(root: &Map<'_>) -> Option<&'static str> {
     if list("instances") && field::list(&Value::Object(root.clone()), "instances").iter().all(is_row) {
         return Some("a summary with `instances` and `resolved`");
     }
-    if root.is_empty() || !root.keys().all(|k| looks_like_instance(k)) {
+    if root.is_empty() || !root.keys().all(looks_like_instance) {
         return None;
     }
     if root.values().all(Value::is_boolean) {

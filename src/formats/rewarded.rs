@@ -1,7 +1,7 @@
 //! Rows of conversations with a reward that are no SWE-bench runs: tau-bench, verifiers, Docent.
 
 use super::document::Row;
-use super::json::Value;
+use super::json::{Map, Value};
 use super::sniff::{Confidence, Form, Match, Sniff};
 use super::table::{Decoded, Format, Input, Kind, Reader, numbered};
 use super::{chat, field, rows};
@@ -160,7 +160,7 @@ fn decode_docent(input: &Input<'_>) -> Decoded {
 /// The label, if there is a single score and it is a yes or a no.
 fn only_score(metadata: &Value) -> Outcome {
     let scores = field::object(metadata, "scores");
-    let mut all = scores.into_iter().flat_map(|s| s.values());
+    let mut all = scores.into_iter().flat_map(Map::values);
     match (all.next(), all.next()) {
         (Some(only), None) => Outcome::from_bool(field::truth(only)),
         _ => Outcome::Unknown,

@@ -166,13 +166,7 @@ pub fn string_end(bytes: &[u8], from: usize) -> Option<usize> {
 /// Offset behind the first quote of a block that is not escaped.
 #[inline]
 fn quote_in(block: &[u8], escape: &mut u64) -> Option<usize> {
-    let (mut quote, mut backslash) = (0_u64, 0_u64);
-    for (i, part) in block.chunks_exact(16).enumerate() {
-        let Ok(part) = <[u8; 16]>::try_from(part) else { continue };
-        let bytes = u8x16::new(part);
-        quote |= u64::from(simd_eq(bytes, u8x16::splat(b'"')).to_bitmask()) << (16 * i);
-        backslash |= u64::from(simd_eq(bytes, u8x16::splat(b'\\')).to_bitmask()) << (16 * i);
-    }
+    let (quote, backslash) = quotes_of(block);
     let quotes = quote & !escaped(backslash, escape);
     (quotes != 0).then(|| quotes.trailing_zeros() as usize + 1)
 }
@@ -207,8 +201,13 @@ fn container_end(bytes: &[u8], from: usize) -> Option<usize> {
 
 /// Offset in the block behind the bracket that closes the outermost one, if it stands in this block.
 fn block_end(block: &[u8], carry: &mut Carry, depth: &mut u32) -> Option<usize> {
+    let (quote, backslash) = quotes_of(block);
+    let quotes = quote & !escaped(backslash, &mut carry.escaped);
+    if quotes == 0 && carry.in_string != 0 {
+        // In the midst of a long string, where most of a trajectory is.
+        return None;
+    }
     let masks = Masks::of(block);
-    let quotes = masks.quote & !escaped(masks.backslash, &mut carry.escaped);
     let inside = prefix_xor(quotes) ^ carry.in_string;
     // The last bit tells the state at the block's end; spread over all bits by the sign.
     carry.in_string = ((inside as i64) >> 63) as u64;
@@ -232,10 +231,21 @@ fn block_end(block: &[u8], carry: &mut Carry, depth: &mut u32) -> Option<usize> 
     None
 }
 
-/// One bit a byte.
+/// The quotes and the backslashes of a block, one bit a byte.
+#[inline]
+fn quotes_of(block: &[u8]) -> (u64, u64) {
+    let (mut quote, mut backslash) = (0_u64, 0_u64);
+    for (i, part) in block.chunks_exact(16).enumerate() {
+        let Ok(part) = <[u8; 16]>::try_from(part) else { continue };
+        let bytes = u8x16::new(part);
+        quote |= u64::from(simd_eq(bytes, u8x16::splat(b'"')).to_bitmask()) << (16 * i);
+        backslash |= u64::from(simd_eq(bytes, u8x16::splat(b'\\')).to_bitmask()) << (16 * i);
+    }
+    (quote, backslash)
+}
+
+/// The brackets of a block, one bit a byte.
 struct Masks {
-    quote: u64,
-    backslash: u64,
     open: u64,
     close: u64,
 }
@@ -243,15 +253,13 @@ struct Masks {
 impl Masks {
     #[inline]
     fn of(block: &[u8]) -> Self {
-        let mut masks = Self { quote: 0, backslash: 0, open: 0, close: 0 };
+        let mut masks = Self { open: 0, close: 0 };
         for (i, part) in block.chunks_exact(16).enumerate() {
             let Ok(part) = <[u8; 16]>::try_from(part) else { continue };
             let bytes = u8x16::new(part);
             // `[` and `]` differ from `{` and `}` by one bit.
             let brackets = bytes | u8x16::splat(0x20);
             let mask = |of: u8x16, byte: u8| u64::from(simd_eq(of, u8x16::splat(byte)).to_bitmask()) << (16 * i);
-            masks.quote |= mask(bytes, b'"');
-            masks.backslash |= mask(bytes, b'\\');
             masks.open |= mask(brackets, b'{');
             masks.close |= mask(brackets, b'}');
         }

@@ -1,9 +1,11 @@
 //! What a format's recogniser gets to see.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::bytes::lossy;
 use super::document::{Document, Shape};
 use super::json::{Map, Value};
 
@@ -76,6 +78,8 @@ pub struct Sniff<'a> {
     keys: BTreeSet<&'a str>,
     /// The document, for what is no JSON.
     document: &'a Document<'a>,
+    /// Its beginning as text, once somebody asked for it.
+    text: OnceCell<String>,
 }
 
 impl<'a> Sniff<'a> {
@@ -90,7 +94,7 @@ impl<'a> Sniff<'a> {
             Shape::Other(_) => (Form::Other, Vec::new()),
         };
         let keys = rows.iter().filter_map(|v| v.as_object()).flat_map(Map::keys).collect();
-        Self { path, form, rows, keys, document }
+        Self { path, form, rows, keys, document, text: OnceCell::new() }
     }
 
     /// The one object, if the document is one.
@@ -120,13 +124,16 @@ impl<'a> Sniff<'a> {
     }
 
     /// The beginning of a document that is no JSON (a byte order mark left out); `None` for JSON.
-    pub fn text(&self) -> Option<Cow<'a, str>> {
+    pub fn text(&self) -> Option<&str> {
         if self.form != Form::Other {
             return None;
         }
-        let bytes = self.document.beginning(HEAD_TEXT);
-        let text = bytes.strip_prefix(b"\xEF\xBB\xBF".as_slice()).unwrap_or(&bytes);
-        Some(Cow::Owned(String::from_utf8_lossy(text).into_owned()))
+        // Every format of plain text asks for it.
+        Some(self.text.get_or_init(|| {
+            let bytes = self.document.beginning(HEAD_TEXT);
+            let text = bytes.strip_prefix(b"\xEF\xBB\xBF".as_slice()).unwrap_or(&bytes);
+            lossy(text).into_owned()
+        }))
     }
 
     /// Keys seen, for the reason given when nothing fits.

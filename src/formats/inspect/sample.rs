@@ -42,13 +42,13 @@ impl<'a> List<'a> {
     }
 
     /// Elements with their places.
-    fn iter(&self) -> impl Iterator<Item = (RawPlace, &Value)> {
+    fn iter(&self) -> impl Iterator<Item = (RawPlace, &Value<'a>)> {
         self.chunks.iter().flat_map(|(place, items)| {
             items.iter().enumerate().map(move |(i, value)| (below(place, &format!("/{i}")), value))
         })
     }
 
-    fn values(&self) -> impl Iterator<Item = &Value> {
+    fn values(&self) -> impl Iterator<Item = &Value<'a>> {
         self.chunks.iter().flat_map(|(_, items)| items.iter())
     }
 }

@@ -18,8 +18,10 @@ const DEPTH: usize = 120;
 /// Bytes of a string looked at together.
 const BLOCK: usize = 32;
 
-/// Longest text whose memory is kept for the next value.
+/// More memory than this is not kept for the next value.
 const KEPT: usize = 1 << 20;
+/// Bytes of a member of an object, about.
+const ENTRY: usize = 64;
 
 /// Memory of a reader, for the next one.
 #[derive(Default)]
@@ -45,7 +47,8 @@ pub fn prefix(bytes: &[u8]) -> Option<(Value<'_>, usize)> {
     let mut reader = Reader { bytes, at: 0, members: emptied(spare.members), items: emptied(spare.items), text };
     reader.space();
     let value = reader.value(0);
-    if reader.text.len() < KEPT {
+    let entries = reader.members.capacity().max(reader.items.capacity());
+    if reader.text.len() < KEPT && entries < KEPT / ENTRY {
         SPARE.set(Spare { members: emptied(reader.members), items: emptied(reader.items), text: reader.text });
     }
     Some((value?, reader.at))
@@ -299,11 +302,11 @@ mod tests {
 
     /// Also in the order of the members, which comparing alone does not see.
     fn equal(ours: Option<(Value<'_>, usize)>, theirs: Option<(Tree, usize)>, text: &[u8]) {
-        let printed = |value: &Value| value.to_string();
-        let ours_printed = ours.as_ref().map(|(value, _)| printed(value));
-        let theirs_printed = theirs.as_ref().map(|(value, _)| value.to_string());
-        assert_eq!(ours_printed, theirs_printed, "{}", String::from_utf8_lossy(text));
-        assert_eq!(ours, theirs.map(|(value, end)| (Value::from(value), end)), "{}", String::from_utf8_lossy(text));
+        let text = String::from_utf8_lossy(text);
+        assert_eq!(ours.is_some(), theirs.is_some(), "{text}");
+        let Some(((ours, end), (theirs, their_end))) = ours.zip(theirs) else { return };
+        assert_eq!(ours.to_string(), theirs.to_string(), "{text}");
+        assert_eq!((ours, end), (Value::from(theirs), their_end), "{text}");
     }
 
     fn same(text: &[u8]) {

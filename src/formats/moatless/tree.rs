@@ -229,7 +229,7 @@ fn assistant(name: &str, asked: &Value, message: Option<String>) -> Step {
     let not_arguments = |k: &str| own.contains(&k) || matches!(k, "action_args_class" | "action_class" | "is_terminal");
     let arguments: Map<'_> = asked
         .as_object()
-        .map(|o| o.iter().filter(|(k, _)| !not_arguments(k)).map(|(k, v)| (k.clone(), v.clone())).collect())
+        .map(|o| o.iter().filter(|(k, _)| !not_arguments(k)).map(|(k, v)| (k, v.clone())).collect())
         .unwrap_or_default();
     let mut step = Step::new(Role::Assistant, thought.clone().or(message).unwrap_or_default());
     step.thought = thought;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
+use std::hash::BuildHasher as _;
 
 use foldhash::quality::FixedState;
 
@@ -83,9 +83,8 @@ impl Reader {
             return false;
         };
         let member = |key| field::str(event, key).filter(|text| !text.is_empty());
-        let mut hasher = FixedState::default().build_hasher();
-        (id, member("action").or_else(|| member("observation")), member("timestamp")).hash(&mut hasher);
-        let new = self.seen.insert(hasher.finish());
+        let event = (id, member("action").or_else(|| member("observation")), member("timestamp"));
+        let new = self.seen.insert(FixedState::default().hash_one(event));
         self.read.repeated += usize::from(!new);
         !new
     }

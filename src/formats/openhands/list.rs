@@ -25,8 +25,8 @@ pub fn sniff_v0(sniff: &Sniff<'_>) -> Option<Match> {
 
 /// Is this an event of V0 and nothing else?
 pub fn is_v0_event(event: &Map<'_>) -> bool {
-    let named = ["action", "observation"].iter().any(|k| event.get(*k).is_some_and(Value::is_string));
-    let held = ["args", "extras", "content"].iter().any(|k| event.contains_key(*k));
+    let named = ["action", "observation"].iter().any(|k| event.get(k).is_some_and(Value::is_string));
+    let held = ["args", "extras", "content"].iter().any(|k| event.contains_key(k));
     named && held && event.get("source").is_some_and(Value::is_string)
 }
 

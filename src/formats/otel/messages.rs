@@ -55,7 +55,7 @@ pub fn of_message(message: &Value, default: &str) -> Vec<Step> {
 fn plain<'a>(message: &'a Value<'a>, default: &'a str) -> Value<'a> {
     let Value::Object(given) = message else { return message.clone() };
     let mut members = given.clone();
-    if ["role", "from", "type", "object"].iter().all(|k| !members.contains_key(*k)) {
+    if ["role", "from", "type", "object"].iter().all(|k| !members.contains_key(k)) {
         members.insert("role", Value::from(default));
     }
     // `tool_calls` may be JSON in text, and OpenInference wraps each.

@@ -86,7 +86,7 @@ fn read(value: &Value) -> Span {
         tokens: tokens(&attributes),
         cost: ["gen_ai.usage.cost", "llm.cost.total", "llm.usage.cost"]
             .iter()
-            .find_map(|k| attributes.get(*k).and_then(field::number))
+            .find_map(|k| attributes.get(k).and_then(field::number))
             .filter(|c| *c > 0.0),
         session: span::text(&attributes, &["gen_ai.conversation.id", "session.id", "thread_id"]),
         instance: span::text(&attributes, &["instance_id", "swebench.instance_id", "metadata.instance_id"]),
@@ -262,7 +262,7 @@ fn flattened(attributes: &Map<'_>, span: &mut Span) {
 fn tool(attributes: &Map<'_>, events: &[(String, Map<'_>)], span: &str) -> Step {
     let name = span::text(attributes, &["gen_ai.tool.name", "tool.name", "traceloop.entity.name"])
         .unwrap_or_else(|| span.to_owned());
-    let given = |keys: &[&str]| keys.iter().find_map(|k| attributes.get(*k));
+    let given = |keys: &[&str]| keys.iter().find_map(|k| attributes.get(k));
     let arguments = given(&["gen_ai.tool.call.arguments", "tool.parameters", "input.value", "traceloop.entity.input"]);
     let message = events.iter().find(|(name, _)| name == "gen_ai.tool.message").and_then(|(_, map)| map.get("content"));
     let said = given(&["gen_ai.tool.call.result", "gen_ai.tool.message", "output.value", "traceloop.entity.output"])

@@ -76,10 +76,10 @@ pub fn order(value: Option<&Value>) -> String {
 
 /// The first of these attributes that is a text that is not empty.
 pub fn text(attributes: &Map<'_>, keys: &[&str]) -> Option<String> {
-    keys.iter().find_map(|k| attributes.get(*k).and_then(field::scalar_text)).filter(|t| !t.is_empty())
+    keys.iter().find_map(|k| attributes.get(k).and_then(field::scalar_text)).filter(|t| !t.is_empty())
 }
 
 /// The first of these attributes that is a count.
 pub fn count(attributes: &Map<'_>, keys: &[&str]) -> Option<u64> {
-    keys.iter().find_map(|k| attributes.get(*k).and_then(field::count))
+    keys.iter().find_map(|k| attributes.get(k).and_then(field::count))
 }

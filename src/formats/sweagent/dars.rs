@@ -12,7 +12,7 @@ const MAX_WAYS: usize = 256;
 /// A tree of nodes.
 pub fn sniff(sniff: &Sniff<'_>) -> Option<Match> {
     let root = sniff.object()?.get("root")?;
-    let fits = ["role", "children", "_depth"].iter().all(|k| root.get(*k).is_some());
+    let fits = ["role", "children", "_depth"].iter().all(|k| root.get(k).is_some());
     if fits { Match::some(Confidence::Certain, "a `root` with `role`, `children` and `_depth`") } else { None }
 }
 
