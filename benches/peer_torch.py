@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """trajscope's forward pass beside PyTorch (f32, sdpa) on the same checkpoint, in turns in one run.
 
-    python benches/peer_torch.py DIR [--make 0.5b] [--bench PATH] [--tokens 512,2048] [--threads 1,2] [--rounds 5]
+    python benches/peer_torch.py DIR [--make 0.5b] [--bench PATH] [--tokens 512,2048,8192] [--threads 1,2]
+                                     [--dtypes f32,int8] [--rounds 5]
 
 DIR is a Qwen2/Qwen3 token-classification checkpoint; with --make it is written first: the shape of Qwen2.5-0.5B with
 random weights and a small vocabulary (looking up embeddings costs nothing in either). --bench is the built bench
 program (default: the newest target/*/deps/engine-*). Needs torch and transformers (CPU).
-Printed: medians of wall and processor seconds, and PyTorch's divided by ours (above 1: ours is faster).
+Printed: medians of wall and processor seconds, and PyTorch's divided by ours (above 1: ours is faster), and the most
+memory each process has held so far. With int8 also how far its values are from the ones in f32.
 """
 import argparse
 import glob
@@ -38,50 +40,78 @@ def newest_bench():
     return max(found, key=os.path.getmtime)
 
 
+def peak(pid):
+    """Most memory a process has held, in MB (Linux)."""
+    with open(f"/proc/{pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) // 1024
+
+
+class Ours:
+    """The bench program, one process a type, so that each has its own peak memory."""
+
+    def __init__(self, program, folder, dtype):
+        env = dict(os.environ, TRAJSCOPE_BENCH_MODEL=folder)
+        self.dtype = dtype
+        self.process = subprocess.Popen([program, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+
+    def run(self, tokens, threads, values=""):
+        self.process.stdin.write(f"{tokens} {threads} {self.dtype} {values}\n")
+        self.process.stdin.flush()
+        wall, cpu = self.process.stdout.readline().split()
+        return float(wall), float(cpu)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
 def main():
-    args = argparse.ArgumentParser()
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("folder")
     args.add_argument("--make", choices=SHAPES)
     args.add_argument("--bench")
     args.add_argument("--tokens", default="512,2048")
     args.add_argument("--threads", default="1,2")
+    args.add_argument("--dtypes", default="f32,int8")
     args.add_argument("--rounds", type=int, default=5)
     args = args.parse_args()
     if args.make and not os.path.exists(os.path.join(args.folder, "config.json")):
         make(args.folder, args.make)
-    env = dict(os.environ, TRAJSCOPE_BENCH_MODEL=args.folder)
-    ours = subprocess.Popen([args.bench or newest_bench(), "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+    ours = [Ours(args.bench or newest_bench(), args.folder, dtype) for dtype in args.dtypes.split(",")]
     theirs = transformers.AutoModelForTokenClassification.from_pretrained(
         args.folder, dtype=torch.float32, attn_implementation="sdpa").eval()
     vocab = theirs.config.vocab_size
-
-    def run_ours(tokens, threads):
-        ours.stdin.write(f"{tokens} {threads}\n")
-        ours.stdin.flush()
-        wall, cpu = ours.stdout.readline().split()
-        return float(wall), float(cpu)
 
     def run_theirs(tokens, threads):
         torch.set_num_threads(threads)
         ids = torch.tensor([[(i * 7919 + 17) % vocab for i in range(tokens)]])
         with torch.inference_mode():
             wall, cpu = time.perf_counter(), time.process_time()
-            theirs(input_ids=ids, use_cache=False)
-            return time.perf_counter() - wall, time.process_time() - cpu
+            values = theirs(input_ids=ids, use_cache=False).logits[0, :, 0]
+            return time.perf_counter() - wall, time.process_time() - cpu, values
 
     print("torch", torch.__version__, "transformers", transformers.__version__, "load", os.getloadavg())
     for threads in map(int, args.threads.split(",")):
-        run_ours(64, threads)
-        run_theirs(64, threads)
+        exact = run_theirs(300, threads)[2]
+        for who in ours:
+            file = f"/tmp/trajscope-values-{os.getpid()}"
+            who.run(300, threads, file)
+            with open(file) as values:
+                difference = (torch.tensor([float(v) for v in values]) - exact).abs() / exact.std()
+            os.remove(file)
+            print(f"{who.dtype}: values off by at most {difference.max():.1e}, on average {difference.mean():.1e} "
+                  f"standard deviations from PyTorch's ({exact.std():.2f}), 300 tokens")
         for tokens in map(int, args.tokens.split(",")):
-            rows = [(run_ours(tokens, threads), run_theirs(tokens, threads)) for _ in range(args.rounds)]
-            median = lambda who, what: statistics.median(row[who][what] for row in rows)
-            wall, cpu = (median(0, 0), median(1, 0)), (median(0, 1), median(1, 1))
-            print(f"{tokens} tokens, {threads} thread(s): ours {tokens / wall[0]:.0f} tok/s, torch {tokens / wall[1]:.0f} tok/s; "
-                  f"wall {wall[0]:.3f} / {wall[1]:.3f} s = {wall[1] / wall[0]:.2f}x; "
-                  f"cpu {cpu[0]:.3f} / {cpu[1]:.3f} s = {cpu[1] / max(cpu[0], 1e-9):.2f}x; load {os.getloadavg()[0]:.1f}", flush=True)
-    ours.stdin.close()
-    ours.wait()
+            rows = [[who.run(tokens, threads) for who in ours] + [run_theirs(tokens, threads)] for _ in range(args.rounds)]
+            medians = [[statistics.median(row[i][what] for row in rows) for what in (0, 1)] for i in range(len(ours) + 1)]
+            wall, cpu = medians[-1]
+            print(f"{tokens} tokens, {threads} thread(s): torch {tokens / wall:.0f} tok/s, wall {wall:.3f} s, cpu {cpu:.3f} s, "
+                  f"peak {peak(os.getpid())} MB; load {os.getloadavg()[0]:.1f}")
+            for who, (w, c) in zip(ours, medians):
+                print(f"    {who.dtype}: {tokens / w:.0f} tok/s, wall {w:.3f} s = {wall / w:.2f}x, cpu {c:.3f} s = "
+                      f"{cpu / max(c, 1e-9):.2f}x, peak {peak(who.process.pid)} MB", flush=True)
+    for who in ours:
+        who.close()
 
 
 if __name__ == "__main__":

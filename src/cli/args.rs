@@ -58,6 +58,13 @@ pub struct CriticArgs {
     /// Threads of the forward pass (default: physical cores less one, at least one).
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+    /// Type of the cached keys and values on the CPU: `f32`, `f16` or `bf16` (half the memory of long texts).
+    #[arg(long, default_value = "f32", value_name = "TYPE")]
+    pub kv: String,
+    /// Most memory of cached keys and values on the CPU, in gigabytes: a text that needs more is read layer by layer
+    /// (default: three quarters of what is available).
+    #[arg(long, value_name = "GB")]
+    pub kv_memory: Option<f64>,
     /// Most tokens of one pass (default: the profile's).
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<usize>,

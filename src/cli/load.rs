@@ -136,9 +136,16 @@ pub fn spec(args: &CriticArgs) -> anyhow::Result<Option<(CriticSpec, EngineOptio
         bail!("--max-tokens: expected at least 16");
     }
     let profile = args.profile.as_deref().map(profile).transpose()?;
+    let kv = args.kv.parse().map_err(|e| anyhow::anyhow!("--kv: {e}"))?;
+    if let Some(gigabytes) = args.kv_memory
+        && !(gigabytes >= 0.0 && gigabytes.is_finite())
+    {
+        bail!("--kv-memory {gigabytes}: expected gigabytes, 0 or more");
+    }
+    let kv_memory = args.kv_memory.map(|gigabytes| (gigabytes * 1e9) as u64);
     let prefix_cache = args.prefix_cache.map(|mib| mib.saturating_mul(1 << 20));
     let (threads, max_tokens) = (args.threads, args.max_tokens);
-    let options = EngineOptions { device, dtype, threads, profile, max_tokens, prefix_cache };
+    let options = EngineOptions { device, dtype, threads, profile, max_tokens, prefix_cache, kv, kv_memory };
     Ok(Some((spec, options)))
 }
 

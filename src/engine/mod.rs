@@ -44,7 +44,7 @@ pub use error::EngineError;
 pub use generate::{Ended, Generation};
 pub use hub::{find_model, is_hub_name};
 pub use model::{Chunks, Model};
-pub use options::{CriticSpec, DeviceChoice, DtypeChoice, EngineOptions};
+pub use options::{CriticSpec, DeviceChoice, DtypeChoice, EngineOptions, KvChoice};
 pub use sample::Sampling;
 pub use selfcheck::{SelfCheck, self_check};
 pub use verify::{Errors, InputResult, Verification, verify};
@@ -147,7 +147,10 @@ fn assemble(
     let info = CriticInfo {
         id: identity.id,
         device: model.device(),
-        dtype: model.dtype().into(),
+        dtype: match options.kv {
+            KvChoice::F32 => model.dtype().into(),
+            kv => format!("{}, kv {kv}", model.dtype()),
+        },
         fingerprint: hasher.finalize().to_hex().chars().take(16).collect(),
         max_tokens: options.max_tokens.map_or(most, |n| n.clamp(1, most)),
         path: identity.path,

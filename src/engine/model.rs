@@ -225,6 +225,17 @@ impl Model {
         self.fresh(ids, at, Reading::Logits, chunks)
     }
 
+    /// The head's outputs at some tokens (ascending indices into `ids`). Of what the last call read, the same beginning
+    /// is not computed again; the values are the same bits as without it.
+    pub fn values_at(&mut self, ids: &[u32], at: &[usize]) -> Result<Vec<f32>, String> {
+        let mut values = Vec::new();
+        match self.read(ids, at, Reading::Values, &|| false, &mut |_, outputs| values.extend_from_slice(outputs)) {
+            Ok(()) => Ok(values),
+            Err(PassError::Stopped) => Err("stopped".into()),
+            Err(PassError::Failed(what)) => Err(what),
+        }
+    }
+
     fn fresh(&mut self, ids: &[u32], at: &[usize], what: Reading, chunks: Chunks) -> Result<Vec<f32>, String> {
         let mut values = Vec::new();
         self.forget();
@@ -273,6 +284,13 @@ impl Model {
         let ids = ids.get(..len).ok_or_else(|| PassError::Failed("a value beyond the last token".into()))?;
         self.check(ids)?;
         let width = self.width(what)?;
+        if self.network.is_too_long(len) {
+            self.forget();
+            let parts = resume::parts(&self.network, self.chunks, reads, len);
+            let states = self.network.by_layers(ids, &parts, stop)?;
+            self.outputs(what, &states)?.chunks_exact(width).enumerate().for_each(|(i, row)| found(i, row));
+            return Ok(());
+        }
         let mut start = self.resume(ids, reads, what)?;
         let mut next = reads.partition_point(|r| *r < start);
         for (i, value) in reads[..next].iter().enumerate().filter_map(|(i, r)| Some((i, self.prefixes.value(*r)?))) {
@@ -288,11 +306,7 @@ impl Model {
             let mut states = self.network.append(&ids[start..end], &chunk_reads, stop)?;
             states.truncate(here * self.config.hidden);
             self.extend(&ids[start..end], true);
-            let outputs = match what {
-                Reading::Values => self.head.apply(&self.network, &states)?,
-                Reading::Logits => self.head.logits(&self.network, &states)?,
-            };
-            for (i, row) in outputs.chunks_exact(width).enumerate() {
+            for (i, row) in self.outputs(what, &states)?.chunks_exact(width).enumerate() {
                 if matches!(what, Reading::Values) {
                     self.prefixes.note(reads[next + i], row);
                 }
@@ -313,6 +327,14 @@ impl Model {
         let class = &self.config.class;
         let problem = || PassError::Failed(format!("{class}: say which tokens' probabilities are its values"));
         if width == 0 { Err(problem()) } else { Ok(width) }
+    }
+
+    /// What the head makes of hidden states.
+    fn outputs(&self, what: Reading, states: &[f32]) -> Result<Vec<f32>, PassError> {
+        match what {
+            Reading::Values => self.head.apply(&self.network, states),
+            Reading::Logits => self.head.logits(&self.network, states),
+        }
     }
 
     /// The logits of the token after `text`. All that the cache holds of the same beginning is used, however it was

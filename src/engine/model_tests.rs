@@ -120,12 +120,14 @@ fn a_stopped_pass_leaves_a_usable_model() {
     let mut model = open("qwen2-token-1");
     let (ids, _) = &reference("qwen2-token-1")[2];
     let expected = bits(&open("qwen2-token-1").values(ids, Chunks::Growing).unwrap());
+    let early = std::sync::atomic::AtomicUsize::new(0);
     let asked = std::sync::atomic::AtomicUsize::new(0);
-    let stop = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= 6;
+    let count = |counter: &std::sync::atomic::AtomicUsize| counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    // In the middle of the second chunk.
+    let stop = || early.load(std::sync::atomic::Ordering::Relaxed) > 0 && count(&asked) > 20;
     let reads: Vec<usize> = (0..ids.len()).collect();
-    let mut early = 0;
-    let result = model.run(ids, &reads, &stop, &mut |_, _| early += 1);
-    assert_eq!((result, early), (Err(PassError::Stopped), 128), "the first chunk's values were handed out");
+    let result = model.run(ids, &reads, &stop, &mut |_, _| _ = count(&early));
+    assert_eq!((result, early.into_inner()), (Err(PassError::Stopped), 128), "the first chunk's values were given");
     let mut values = Vec::new();
     model.run(ids, &reads, &|| false, &mut |_, v| values.extend_from_slice(v)).unwrap();
     assert_eq!(bits(&values), expected);
@@ -298,4 +300,25 @@ fn a_head_that_is_not_as_it_should_be_is_named_with_shape_and_file() {
         without.contains("`model.layers.0.self_attn.q_proj.bias`: expected shape [64], found no such"),
         "{without}"
     );
+}
+
+#[test]
+fn a_text_too_long_for_the_cache_is_read_layer_by_layer_with_the_same_values() {
+    let open = |kv_memory| {
+        let options = EngineOptions { threads: Some(2), kv_memory, ..EngineOptions::default() };
+        Model::open(&fixture("qwen2-token-1"), &options).unwrap()
+    };
+    let (ids, _) = &reference("qwen2-token-1")[3];
+    let ids = &ids[..1300];
+    for reads in [(0..ids.len()).collect::<Vec<_>>(), vec![3, 127, 128, 600, 1299], vec![700]] {
+        let run = |model: &mut Model| {
+            let mut values = Vec::new();
+            model.run(ids, &reads, &|| false, &mut |i, v| values.push((i, bits(v)))).unwrap();
+            values
+        };
+        let (mut plain, mut tight) = (open(None), open(Some(1000)));
+        assert_eq!(run(&mut tight), run(&mut plain));
+        assert_eq!((tight.prefixes.live().len(), plain.prefixes.live().len()), (0, reads[reads.len() - 1] + 1));
+        assert_eq!(tight.run(ids, &reads, &|| true, &mut |_, _| {}), Err(PassError::Stopped));
+    }
 }

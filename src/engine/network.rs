@@ -3,7 +3,7 @@
 use super::config::ModelConfig;
 use super::cpu::dense::Dense;
 use super::cpu::pool::{Pool, default_threads};
-use super::cpu::{CpuModel, Settings};
+use super::cpu::{CpuModel, Part, Settings};
 use super::device::{DeviceLinear, DeviceModel, Place};
 use super::error::EngineError;
 use super::matrix::{Matrix, Numbers};
@@ -43,7 +43,8 @@ impl Network {
             Place::Cpu => {
                 let pool = Pool::new(options.threads.unwrap_or_else(default_threads).max(1));
                 weights.store_as(options.dtype);
-                let settings = Settings { pool, int8: options.dtype == DtypeChoice::Int8 };
+                let (kv, kv_memory) = (options.kv, options.kv_memory);
+                let settings = Settings { pool, int8: options.dtype == DtypeChoice::Int8, kv, kv_memory };
                 Ok(Self::Cpu(Box::new(CpuModel::load(config, weights, settings)?)))
             }
             Place::Candle(device, name) => {
@@ -139,6 +140,26 @@ impl Network {
         match self {
             Self::Cpu(model) => model.append(ids, reads, stop).map_err(|_stopped| PassError::Stopped),
             Self::Device(model) => model.append(ids, reads, stop),
+        }
+    }
+
+    /// Would the keys and values of a text of `len` tokens take more memory than they may, and can it be read without
+    /// them?
+    pub(super) fn is_too_long(&self, len: usize) -> bool {
+        matches!(self, Self::Cpu(model) if model.is_too_long(len))
+    }
+
+    /// Reads `ids` from scratch layer by layer in these parts: the states that [`Self::append`] would give for each,
+    /// one after another, with the keys and values of one layer only. Nothing is cached.
+    pub(super) fn by_layers(
+        &mut self,
+        ids: &[u32],
+        parts: &[Part],
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Vec<f32>, PassError> {
+        match self {
+            Self::Cpu(model) => model.by_layers(ids, parts, stop).map_err(|_stopped| PassError::Stopped),
+            Self::Device(_) => Err(PassError::Failed("layer by layer runs on the CPU only".into())),
         }
     }
 

@@ -108,6 +108,48 @@ impl FromStr for DtypeChoice {
     }
 }
 
+/// Type of the keys and values that are kept of the tokens read so far (CPU). Half precision halves the memory of long
+/// texts; products and sums stay f32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KvChoice {
+    /// 32-bit floats.
+    #[default]
+    F32,
+    /// IEEE half floats: eleven bits of precision, nothing beyond ±65,504.
+    F16,
+    /// The upper half of 32-bit floats: eight bits of precision.
+    Bf16,
+}
+
+impl KvChoice {
+    /// Every choice with its text.
+    pub const ALL: [(Self, &'static str); 3] = [(Self::F32, "f32"), (Self::F16, "f16"), (Self::Bf16, "bf16")];
+
+    /// Bytes of one number.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::F32 => 4,
+            Self::F16 | Self::Bf16 => 2,
+        }
+    }
+}
+
+impl fmt::Display for KvChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Self::ALL.iter().find(|(choice, _)| choice == self).map_or("f32", |(_, text)| text))
+    }
+}
+
+impl FromStr for KvChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(_, name)| *name == text);
+        let names = Self::ALL.map(|(_, name)| name).join(", ");
+        found.map(|(choice, _)| *choice).ok_or_else(|| format!("kv {text:?}: expected one of {names}"))
+    }
+}
+
 /// How to open a critic. The default is right for most.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EngineOptions {
@@ -124,6 +166,11 @@ pub struct EngineOptions {
     /// Bytes of keys and values kept aside for texts that begin alike; `None` = an eighth of the memory that is free
     /// when the model is open, at most 2 GiB.
     pub prefix_cache: Option<usize>,
+    /// Type of the cached keys and values (CPU).
+    pub kv: KvChoice,
+    /// Most bytes of cached keys and values (CPU): a text that needs more is read layer by layer, and nothing of it is
+    /// cached. `None` = three quarters of the memory that is available when the text is read.
+    pub kv_memory: Option<u64>,
 }
 
 impl EngineOptions {
@@ -151,6 +198,15 @@ mod tests {
         assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(0)));
         assert!("gpu".parse::<DeviceChoice>().unwrap_err().contains("expected auto, cpu"));
         assert!("cuda:x".parse::<DeviceChoice>().is_err());
+    }
+
+    #[test]
+    fn types_of_keys_and_values_are_read_as_they_are_written() {
+        for (kv, text) in KvChoice::ALL {
+            assert_eq!((kv.to_string().as_str(), text.parse()), (text, Ok(kv)));
+        }
+        assert_eq!(KvChoice::ALL.map(|(kv, _)| kv.bytes()), [4, 2, 2]);
+        assert_eq!("f64".parse::<KvChoice>(), Err("kv \"f64\": expected one of f32, f16, bf16".into()));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::super::cpu::Part;
 use super::super::network::Network;
 use super::super::prefix::{BLOCK, Start};
 use super::{CHUNK, Chunks, Model, PassError, Reading};
@@ -17,6 +18,18 @@ pub(super) fn rows(network: &Network, reads: &[usize], chunk: Range<usize>) -> V
         rows.resize(rows.len().max(FEW_ROWS.min(chunk.len())), last);
     }
     rows
+}
+
+/// The chunks of a text of `len` tokens with the rows that are read in each.
+pub(super) fn parts(network: &Network, chunks: Chunks, reads: &[usize], len: usize) -> Vec<Part> {
+    let (mut parts, mut start, mut next) = (Vec::new(), 0, 0);
+    while start < len {
+        let end = chunks.end(start, len);
+        let wanted = reads[next..].partition_point(|r| *r < end);
+        parts.push(Part { end, rows: rows(network, &reads[next..next + wanted], start..end), wanted });
+        (start, next) = (end, next + wanted);
+    }
+    parts
 }
 
 impl Model {

@@ -164,8 +164,7 @@ fn our_hidden(config: &ModelConfig, tensors: &Tensors, ids: &[u32]) -> Result<Ve
         .collect();
     let file = views.and_then(|views| safetensors::serialize(views, None)).map_err(|e| e.to_string())?;
     let weights = Weights::from_memory(file.into(), Path::new("self-check"));
-    let model = weights
-        .and_then(|mut w| CpuModel::load(config, &mut w, Settings { pool: Pool::new(default_threads()), int8: false }));
+    let model = weights.and_then(|mut w| CpuModel::load(config, &mut w, Settings::plain(Pool::new(default_threads()))));
     let mut model = model.map_err(|e| e.to_string())?;
     let reads: Vec<usize> = (0..ids.len()).collect();
     model.append(ids, &reads, &|| false).map_err(|_stopped| "stopped".into())

@@ -24,7 +24,7 @@ pub(super) fn apply(pool: &Pool, weight: &Matrix, bias: Option<&[f32]>, x: &[f32
     let mut out = vec![0.0; rows * outputs];
     if outputs > FEW_OUTPUTS || !weight.is_f32() {
         if rows > 0 {
-            pool.enter(|| wide(weight, bias, pool, (x, rows), 0..outputs, &mut out, false));
+            pool.enter(&|| false, |crew| wide(weight, bias, crew, (x, rows), 0..outputs, &mut out, false));
         }
         return out;
     }

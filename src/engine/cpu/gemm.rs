@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::int8::{Activations, Packed};
-use super::pool::Pool;
+use super::pool::Crew;
+use super::scratch;
 use crate::engine::matrix::Matrix;
 
 /// A read-only view of a matrix inside a slice. Element `(r, c)` lies at `r * row_stride + c * col_stride`.
@@ -185,6 +186,8 @@ pub(super) struct Input<'a> {
 
 /// Least outputs of one block: below this, packing the inputs again for every block costs more than it spreads.
 const MIN_BLOCK: usize = 128;
+/// Most multiplications of one block: about 20 ms of one core.
+const TASK: usize = 600 << 20;
 /// Most bytes of a half-precision block widened at once: it should stay in the second-level cache.
 const WIDE_BYTES: usize = 2 << 20;
 
@@ -203,20 +206,27 @@ impl Linear {
         }
     }
 
-    /// `out[t, ..] = x[t, ..] · W[rows]ᵀ + b[rows]`, or added to `out`. `out` is `tokens × rows.len()`, row-major without gaps. Blocks of outputs are spread over the
-    /// pool.
-    pub(super) fn apply(&self, pool: &Pool, input: Input<'_>, rows: Range<usize>, out: &mut [f32], accumulate: bool) {
+    /// `out[t, ..] = x[t, ..] · W[rows]ᵀ + b[rows]`, or added to `out`. `out` is `tokens × rows.len()`, row-major
+    /// without gaps. Blocks of outputs are spread over the crew.
+    pub(super) fn apply(
+        &self,
+        crew: &Crew<'_>,
+        input: Input<'_>,
+        rows: Range<usize>,
+        out: &mut [f32],
+        accumulate: bool,
+    ) {
         let Input { x, tokens, scratch } = input;
         if tokens == 0 || rows.is_empty() {
             return;
         }
         match &self.weight {
             Weight::Wide(matrix) => {
-                wide(matrix, self.bias.as_deref(), pool, (x, tokens), rows, out, accumulate);
+                wide(matrix, self.bias.as_deref(), crew, (x, tokens), rows, out, accumulate);
             }
             Weight::Int8(packed) => {
-                scratch.set(pool, x, tokens, packed.cols());
-                packed.apply(pool, scratch, self.bias.as_deref(), rows, out, accumulate);
+                scratch.set(crew, x, tokens, packed.cols());
+                packed.apply(crew, scratch, self.bias.as_deref(), rows, out, accumulate);
             }
         }
     }
@@ -226,7 +236,7 @@ impl Linear {
 pub(super) fn wide(
     matrix: &Matrix,
     bias: Option<&[f32]>,
-    pool: &Pool,
+    crew: &Crew<'_>,
     (x, tokens): (&[f32], usize),
     rows: Range<usize>,
     out: &mut [f32],
@@ -235,33 +245,38 @@ pub(super) fn wide(
     let (width, depth) = (rows.len(), matrix.cols());
     assert!(out.len() == tokens * width && rows.end <= matrix.rows(), "shape of the result");
     let input = View::rows(x, tokens, depth, depth);
-    let block = block_size(matrix, pool, width);
+    let block = block_size(matrix, crew, width, tokens);
     let shared = Shared::new(out);
-    pool.run(width.div_ceil(block), |i| {
+    crew.run(width.div_ceil(block), |i| {
         let columns = i * block..((i + 1) * block).min(width);
         let (start, end) = (rows.start + columns.start, rows.start + columns.end);
-        let mut scratch = Vec::new();
-        let weights = matrix.rows_f32(start, end, &mut scratch);
-        let weights = View::rows(weights, columns.len(), depth, depth).transposed();
-        let bias = bias.map(|b| &b[start..end]);
-        #[expect(unsafe_code, reason = "blocks of columns are written by one thread each")]
-        // SAFETY: block `i` writes only its own columns, and every `i` is given out once.
-        unsafe {
-            raw::block(&shared, width, columns.start, bias, input, weights, accumulate);
-        }
+        scratch::with(|scratch| {
+            let weights = matrix.rows_f32(start, end, scratch);
+            let weights = View::rows(weights, columns.len(), depth, depth).transposed();
+            let bias = bias.map(|b| &b[start..end]);
+            #[expect(unsafe_code, reason = "blocks of columns are written by one thread each")]
+            // SAFETY: block `i` writes only its own columns, and every `i` is given out once.
+            unsafe {
+                raw::block(&shared, width, columns.start, bias, input, weights, accumulate);
+            }
+        });
     });
 }
-/// Outputs of one block: two blocks a thread so that a late thread does not hold up the rest, in multiples of 16.
-fn block_size(matrix: &Matrix, pool: &Pool, width: usize) -> usize {
-    let threads = pool.threads();
+
+/// Outputs of one block: two blocks a thread so that a late thread does not hold up the rest, in multiples of 16, and
+/// no more than a stop can wait for.
+fn block_size(matrix: &Matrix, crew: &Crew<'_>, width: usize, tokens: usize) -> usize {
+    let threads = crew.threads();
     let fair = if threads == 1 { width } else { width.div_ceil(2 * threads).max(MIN_BLOCK) };
     let most = if matrix.is_f32() { width } else { (WIDE_BYTES / 4 / matrix.cols().max(1)).max(64) };
-    fair.min(most).next_multiple_of(16)
+    let quick = (TASK / (tokens * matrix.cols()).max(1)).max(MIN_BLOCK);
+    fair.min(most).min(quick).next_multiple_of(16)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::cpu::pool::Pool;
     use crate::engine::matrix::Numbers;
 
     fn numbers(n: usize) -> Vec<f32> {
@@ -292,10 +307,10 @@ mod tests {
                 let layer = Linear::new(Matrix::new(width, depth, Numbers::F32(w.clone())), Some(b.clone()), false);
                 let mut out = vec![f32::NAN; tokens * width];
                 let mut scratch = Activations::default();
-                layer.apply(&pool, Input { x: &x, tokens, scratch: &mut scratch }, 0..width, &mut out, false);
+                layer.apply(&pool.crew(), Input { x: &x, tokens, scratch: &mut scratch }, 0..width, &mut out, false);
                 let expected = naive(&x, &w, Some(&b), tokens, 0..width, depth);
                 assert!(close(&out, &expected), "{tokens}x{width}x{depth} on {threads}");
-                layer.apply(&pool, Input { x: &x, tokens, scratch: &mut scratch }, 0..width, &mut out, true);
+                layer.apply(&pool.crew(), Input { x: &x, tokens, scratch: &mut scratch }, 0..width, &mut out, true);
                 let twice: Vec<f32> = expected.iter().map(|v| 2.0 * v).collect();
                 assert!(close(&out, &twice), "accumulated {tokens}x{width}x{depth} on {threads}");
             }
@@ -311,7 +326,7 @@ mod tests {
         let layer = Linear::new(Matrix::new(width, depth, Numbers::Bf16(bits)), None, false);
         let mut out = vec![f32::NAN; tokens * 13];
         let input = Input { x: &x, tokens, scratch: &mut Activations::default() };
-        layer.apply(&Pool::new(2), input, 5..18, &mut out, false);
+        layer.apply(&Pool::new(2).crew(), input, 5..18, &mut out, false);
         assert!(close(&out, &naive(&x, &wide, None, tokens, 5..18, depth)));
     }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::gemm::Shared;
 use super::int8_kernels::{GROUP, Kernel, OFFSET, PAIR, ROWS, Tile, choose};
-use super::pool::Pool;
+use super::pool::{Crew, Pool};
 use super::simd;
 use crate::engine::matrix::Matrix;
 
@@ -99,7 +99,7 @@ impl Packed {
     /// As [`super::gemm::Linear::apply`], for inputs that [`Activations::set`] has quantised.
     pub(super) fn apply(
         &self,
-        pool: &Pool,
+        crew: &Crew<'_>,
         input: &Activations,
         bias: Option<&[f32]>,
         rows: Range<usize>,
@@ -114,7 +114,7 @@ impl Packed {
         }
         let first = rows.start / columns;
         let shared = Shared::new(out);
-        pool.run(rows.end.div_ceil(columns) - first, |i| {
+        crew.run(rows.end.div_ceil(columns) - first, |i| {
             let panel = first + i;
             let part = (panel * columns).max(rows.start)..((panel + 1) * columns).min(rows.end);
             self.panel(panel, input, (part, rows.clone()), bias, accumulate, shared);
@@ -199,14 +199,14 @@ pub(super) struct Activations {
 
 impl Activations {
     /// Quantises `x` (`rows × cols`).
-    pub(super) fn set(&mut self, pool: &Pool, x: &[f32], rows: usize, cols: usize) {
+    pub(super) fn set(&mut self, crew: &Crew<'_>, x: &[f32], rows: usize, cols: usize) {
         assert_eq!(x.len(), rows * cols, "shape of the input");
         (self.rows, self.cols) = (rows, cols);
         let (tiles, groups) = (self.tiles(), self.groups());
         self.numbers.resize(tiles * groups * GROUP * ROWS, 0);
         self.scales.resize(tiles * groups * ROWS, 0.0);
         let (numbers, scales) = (Shared::new(&mut self.numbers), Shared::new(&mut self.scales));
-        pool.split(tiles, |range| {
+        crew.split(tiles, |range| {
             for tile in range {
                 let (from, to) = (tile * groups, (tile + 1) * groups);
                 #[expect(unsafe_code, reason = "threads write different tiles")]
@@ -264,9 +264,9 @@ pub(super) fn agrees(kernel: &'static Kernel) -> bool {
             let x: Vec<f32> = (0..tokens * cols).map(|i| number(i + 1)).collect();
             let pool = Pool::new(1);
             let mut input = Activations::default();
-            input.set(&pool, &x, tokens, cols);
+            input.set(&pool.crew(), &x, tokens, cols);
             let mut out = vec![0.0; tokens * rows];
-            Packed::with_kernel(&weights, kernel).apply(&pool, &input, None, 0..rows, &mut out, false);
+            Packed::with_kernel(&weights, kernel).apply(&pool.crew(), &input, None, 0..rows, &mut out, false);
             out.iter().map(|v| v.to_bits()).collect::<Vec<_>>()
         };
         product(kernel) == product(&PLAIN_KERNEL)

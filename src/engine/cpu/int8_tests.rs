@@ -19,7 +19,7 @@ fn matrix(rows: usize, cols: usize, seed: u64) -> Matrix {
 
 fn quantised(x: &[f32], rows: usize, cols: usize) -> Activations {
     let mut input = Activations::default();
-    input.set(&Pool::new(1), x, rows, cols);
+    input.set(&Pool::new(1).crew(), x, rows, cols);
     input
 }
 
@@ -37,11 +37,11 @@ fn every_kernel_gives_the_same_bits_for_odd_shapes_ranges_and_threads() {
         for range in [0..rows, rows / 3..rows, rows / 3..rows / 2 + 1] {
             let mut expected = numbers(tokens * range.len(), 6);
             let before = expected.clone();
-            plain.apply(&Pool::new(1), &input, Some(&bias), range.clone(), &mut expected, true);
+            plain.apply(&Pool::new(1).crew(), &input, Some(&bias), range.clone(), &mut expected, true);
             for (kernel, threads) in usable().flat_map(|k| [(k, 1), (k, 2)]) {
                 let mut out = before.clone();
                 let packed = Packed::with_kernel(&weights, kernel);
-                packed.apply(&Pool::new(threads), &input, Some(&bias), range.clone(), &mut out, true);
+                packed.apply(&Pool::new(threads).crew(), &input, Some(&bias), range.clone(), &mut out, true);
                 assert_eq!(bits(&out), bits(&expected), "{} {tokens}x{rows}x{cols} {range:?}", kernel.name);
             }
         }
@@ -113,7 +113,7 @@ fn products_are_near_those_in_f32() {
     let (tokens, rows, cols) = (9, 50, 896);
     let (weights, x) = (matrix(rows, cols, 7), numbers(tokens * cols, 8));
     let mut out = vec![0.0; tokens * rows];
-    Packed::new(&weights).apply(&Pool::new(2), &quantised(&x, tokens, cols), None, 0..rows, &mut out, false);
+    Packed::new(&weights).apply(&Pool::new(2).crew(), &quantised(&x, tokens, cols), None, 0..rows, &mut out, false);
     let w = weights.into_f32();
     let (mut error, mut size) = (0.0, 0.0);
     for token in 0..tokens {
@@ -136,7 +136,7 @@ fn an_outlier_spoils_only_its_own_group() {
     let weights: Vec<f32> = (0..cols).map(|k| if k < GROUP { 0.0 } else { 1.0 }).collect();
     let packed = Packed::new(&Matrix::new(1, cols, Numbers::F32(weights)));
     let mut out = [0.0];
-    packed.apply(&Pool::new(1), &quantised(&x, 1, cols), None, 0..1, &mut out, false);
+    packed.apply(&Pool::new(1).crew(), &quantised(&x, 1, cols), None, 0..1, &mut out, false);
     let exact: f32 = x[GROUP..].iter().sum();
     assert!((out[0] - exact).abs() < 0.1, "{} for {exact}", out[0]);
 }
@@ -147,7 +147,7 @@ fn zeros_give_zero_and_what_is_no_number_is_not_lost() {
     let weights = matrix(20, cols, 2);
     let product = |weights: &Matrix, x: &[f32]| {
         let mut out = vec![7.0; 20];
-        Packed::new(weights).apply(&Pool::new(1), &quantised(x, 1, cols), None, 0..20, &mut out, false);
+        Packed::new(weights).apply(&Pool::new(1).crew(), &quantised(x, 1, cols), None, 0..20, &mut out, false);
         out
     };
     assert!(product(&weights, &vec![0.0; cols]).iter().all(|v| *v == 0.0));

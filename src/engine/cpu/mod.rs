@@ -2,6 +2,7 @@
 
 mod attention;
 mod cache;
+mod chunk;
 pub(super) mod dense;
 mod gemm;
 pub(super) mod int8;
@@ -9,16 +10,19 @@ mod int8_kernels;
 pub(super) mod plain;
 pub(super) mod pool;
 pub(super) mod rope;
+mod scratch;
 mod simd;
 
+use super::KvChoice;
 use super::config::ModelConfig;
 use super::error::EngineError;
+use super::machine::memory;
 use super::matrix::Matrix;
 use super::weights::Weights;
-use attention::{Context, Heads, attend};
-use cache::Cache;
+use cache::{Cache, Shape};
+use chunk::Chunk;
 use dense::Dense;
-use gemm::{Input, Linear, Shared};
+use gemm::Linear;
 use int8::Activations;
 use pool::Pool;
 use rope::Rope;
@@ -60,6 +64,7 @@ pub(super) struct CpuModel {
     layers: Vec<Layer>,
     norm: Vec<f32>,
     cache: Cache,
+    kv_memory: Option<u64>,
     rope: Rope,
     pool: Pool,
     buffers: Buffers,
@@ -74,6 +79,28 @@ pub(super) struct Settings {
     pub(super) pool: Pool,
     /// Linear layers in 8 bits?
     pub(super) int8: bool,
+    /// Type of the cached keys and values.
+    pub(super) kv: KvChoice,
+    /// Most bytes of them; `None` = three quarters of what is available when a text is read.
+    pub(super) kv_memory: Option<u64>,
+}
+
+impl Settings {
+    /// f32 throughout, as much memory as there is.
+    pub(super) fn plain(pool: Pool) -> Self {
+        Self { pool, int8: false, kv: KvChoice::F32, kv_memory: None }
+    }
+}
+
+/// A chunk of a text that is read layer by layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Part {
+    /// One past its last token, in the text.
+    pub(super) end: usize,
+    /// Rows that are computed after the last layer's keys and values (indices into the chunk, ascending).
+    pub(super) rows: Vec<usize>,
+    /// How many of them are wanted; the rest is there for the same products as elsewhere.
+    pub(super) wanted: usize,
 }
 
 /// The work was told to stop.
@@ -83,16 +110,19 @@ pub(super) struct Stopped;
 impl CpuModel {
     /// Reads all tensors of a checkpoint but its head's.
     pub(super) fn load(config: &ModelConfig, weights: &mut Weights, settings: Settings) -> Result<Self, EngineError> {
-        let Settings { pool, int8 } = settings;
+        let Settings { pool, int8, kv, kv_memory } = settings;
         let hidden = config.hidden;
         let embedding = weights.matrix("model.embed_tokens.weight", config.vocab_size, hidden)?;
         let layers: Result<_, _> = (0..config.layers).map(|i| Layer::load(config, weights, i, int8)).collect();
         let norm = weights.vector("model.norm.weight", hidden)?;
+        let (kv_heads, head_dim) = (config.kv_heads, config.head_dim);
+        let shape = Shape { layers: config.layers, kv_heads, head_dim, kind: kv };
         Ok(Self {
             embedding,
             layers: layers?,
             norm,
-            cache: Cache::new(config.layers, config.kv_heads, config.head_dim),
+            cache: Cache::new(shape),
+            kv_memory,
             rope: Rope::new(config.rotations()),
             pool,
             buffers: Buffers::default(),
@@ -133,7 +163,8 @@ impl CpuModel {
     }
 
     /// Appends `ids` to the cached tokens and returns the normalised last hidden states at `reads` (indices into `ids`,
-    /// ascending). `stop` is asked before every layer; a stopped chunk leaves the cache as it was.
+    /// ascending). `stop` is asked before every task of a few milliseconds; a stopped chunk leaves the cache as it
+    /// was.
     pub(super) fn append(
         &mut self,
         ids: &[u32],
@@ -145,23 +176,76 @@ impl CpuModel {
         self.cache.reserve(end);
         self.rope.reserve(end);
         let Self { config, embedding, layers, norm, cache, rope, pool, buffers, .. } = self;
-        let pool = &*pool;
-        let hidden = pool.enter(|| {
-            let mut run = Chunk { config, pool, rope, buffers, positions: (start..end).collect() };
+        let hidden = pool.enter(stop, |crew| {
+            let mut run = Chunk { config, crew, rope, buffers, positions: (start..end).collect() };
             run.embed(embedding, ids);
             let capacity = cache.capacity();
             let last = layers.len().saturating_sub(1);
             for (number, (layer, store)) in layers.iter().zip(&mut cache.layers).enumerate() {
-                if stop() {
-                    return Err(Stopped);
-                }
                 // After the last layer's keys and values only the rows that are read go on.
                 run.layer(layer, store, capacity, (number == last).then_some(reads));
+                if crew.is_stopped() {
+                    return Err(Stopped);
+                }
             }
-            Ok(run.normed_residual(norm))
+            let hidden = run.normed_residual(norm);
+            if crew.is_stopped() { Err(Stopped) } else { Ok(hidden) }
         })?;
         cache.advance(end);
         Ok(hidden)
+    }
+
+    /// Do the keys and values of `tokens` tokens take more memory than they may? Then a text is better read by
+    /// [`Self::by_layers`].
+    pub(super) fn is_too_long(&self, tokens: usize) -> bool {
+        let needed = self.cache.shape().bytes(tokens);
+        let held = self.cache.shape().bytes(self.cache.capacity());
+        let most = self.kv_memory.or_else(|| Some((memory()?.available + held) / 4 * 3));
+        most.is_some_and(|most| needed > most)
+    }
+
+    /// Reads `ids` from scratch, layer by layer instead of chunk by chunk: only one layer's keys and values are alive,
+    /// and one row of `hidden` numbers a token. Computes in the same chunks (`parts`) what [`Self::append`]
+    /// computes, to the last bit, but gives the hidden states only at the end and caches nothing.
+    pub(super) fn by_layers(
+        &mut self,
+        ids: &[u32],
+        parts: &[Part],
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Vec<f32>, Stopped> {
+        self.cache.clear();
+        self.rope.reserve(ids.len());
+        let Self { config, embedding, layers, norm, cache, rope, pool, buffers, .. } = self;
+        let width = config.hidden;
+        pool.enter(stop, |crew| {
+            let mut residual = vec![0.0; ids.len() * width];
+            let mut store = cache.shape().layer(ids.len());
+            let mut hidden = Vec::new();
+            for (number, layer) in layers.iter().enumerate() {
+                let mut start = 0;
+                for &Part { end, ref rows, wanted } in parts {
+                    let part = start * width..end * width;
+                    let mut run = Chunk { config, crew, rope, buffers, positions: (start..end).collect() };
+                    if number == 0 {
+                        run.embed(embedding, &ids[start..end]);
+                    } else {
+                        run.resume(&residual[part.clone()]);
+                    }
+                    if number + 1 == layers.len() {
+                        run.layer(layer, &mut store, ids.len(), Some(rows));
+                        hidden.extend_from_slice(&run.normed_residual(norm)[..wanted * width]);
+                    } else {
+                        run.layer(layer, &mut store, ids.len(), None);
+                        residual[part].copy_from_slice(run.residual());
+                    }
+                    if crew.is_stopped() {
+                        return Err(Stopped);
+                    }
+                    start = end;
+                }
+            }
+            Ok(hidden)
+        })
     }
 
     /// Is this the embedding's own matrix?
@@ -215,193 +299,6 @@ impl Layer {
     }
 }
 
-/// One pass over one chunk.
-struct Chunk<'a> {
-    config: &'a ModelConfig,
-    pool: &'a Pool,
-    rope: &'a Rope,
-    buffers: &'a mut Buffers,
-    /// Position in the whole sequence of every row that is still carried.
-    positions: Vec<usize>,
-}
-
-impl Chunk<'_> {
-    fn embed(&mut self, embedding: &Matrix, ids: &[u32]) {
-        let width = self.config.hidden;
-        self.buffers.residual.resize(ids.len() * width, 0.0);
-        for (id, row) in ids.iter().zip(self.buffers.residual.chunks_exact_mut(width)) {
-            embedding.row_into(*id as usize, row);
-        }
-    }
-
-    /// One layer. With `reads`, the keys and values of all rows go into the cache but only these rows are computed
-    /// further and carried on.
-    fn layer(&mut self, layer: &Layer, store: &mut cache::Layer, capacity: usize, reads: Option<&[usize]>) {
-        self.norm(&layer.input_norm);
-        let query_width = self.config.heads * self.config.head_dim;
-        let all = self.config.qkv_width();
-        match reads {
-            None => {
-                self.project(layer, 0..all);
-                self.store_keys(layer, store, capacity, query_width);
-                self.gather_queries(layer, all);
-            }
-            Some(reads) => {
-                self.project(layer, query_width..all);
-                self.store_keys(layer, store, capacity, 0);
-                self.keep_rows(reads);
-                self.project(layer, 0..query_width);
-                self.gather_queries(layer, query_width);
-            }
-        }
-        if self.positions.is_empty() {
-            return;
-        }
-        let context = Context { keys: &store.keys, values: &store.values, capacity };
-        let heads = self.heads();
-        let Buffers { queries, attention, .. } = &mut *self.buffers;
-        attention.resize(queries.len(), 0.0);
-        attend(self.pool, heads, queries, &self.positions, context, attention);
-        let rows = self.positions.len();
-        let Buffers { residual, attention, quantised, .. } = &mut *self.buffers;
-        let input = Input { x: attention, tokens: rows, scratch: quantised };
-        layer.output.apply(self.pool, input, 0..self.config.hidden, residual, true);
-        self.norm(&layer.mlp_norm);
-        self.feed_forward(layer);
-    }
-
-    fn heads(&self) -> Heads {
-        Heads { query: self.config.heads, kv: self.config.kv_heads, dim: self.config.head_dim }
-    }
-
-    /// `normed = rms_norm(residual)`.
-    fn norm(&mut self, weight: &[f32]) {
-        let (width, eps) = (self.config.hidden, self.config.rms_eps);
-        let Buffers { residual, normed, .. } = &mut *self.buffers;
-        normed.resize(residual.len(), 0.0);
-        rows_in_parallel(self.pool, normed, width, |row, out| {
-            simd::rms_norm(&residual[row * width..(row + 1) * width], weight, eps, out);
-        });
-    }
-
-    fn normed_residual(&mut self, weight: &[f32]) -> Vec<f32> {
-        self.norm(weight);
-        self.buffers.normed.clone()
-    }
-
-    /// `qkv = normed · W[rows]ᵀ + b`.
-    fn project(&mut self, layer: &Layer, rows: std::ops::Range<usize>) {
-        let Buffers { normed, qkv, quantised, .. } = &mut *self.buffers;
-        let tokens = self.positions.len();
-        qkv.resize(tokens * rows.len(), 0.0);
-        layer.qkv.apply(self.pool, Input { x: normed, tokens, scratch: quantised }, rows, qkv, false);
-    }
-
-    /// Turns the keys by their position and puts keys and values into the cache. In a row of `qkv` they begin at
-    /// column `at`.
-    fn store_keys(&mut self, layer: &Layer, store: &mut cache::Layer, capacity: usize, at: usize) {
-        let (dim, kv) = (self.config.head_dim, self.config.kv_heads);
-        let width = at + 2 * kv * dim;
-        let (rope, positions, eps) = (self.rope, &self.positions, self.config.rms_eps);
-        let norm = layer.head_norms.as_ref().map(|(_, key)| key.as_slice());
-        let qkv = &self.buffers.qkv;
-        let (keys, values) = (Shared::new(&mut store.keys), Shared::new(&mut store.values));
-        self.pool.split(positions.len(), |range| {
-            let mut scratch = vec![0.0; dim];
-            for row in range {
-                let (cos, sin) = rope.at(positions[row]);
-                for head in 0..kv {
-                    let from = row * width + at + head * dim;
-                    let key = &qkv[from..from + dim];
-                    let value = &qkv[from + kv * dim..from + kv * dim + dim];
-                    let to = (head * capacity + positions[row]) * dim;
-                    #[expect(unsafe_code, reason = "threads write the slots of different tokens")]
-                    // SAFETY: this token's slots belong to this range alone.
-                    let (key_slot, value_slot) = unsafe { (keys.part(to, to + dim), values.part(to, to + dim)) };
-                    value_slot.copy_from_slice(value);
-                    simd::rotate(normed_head(key, norm, eps, &mut scratch), cos, sin, 1.0, key_slot);
-                }
-            }
-        });
-    }
-
-    /// Turns and scales the queries and puts them in attention's order. They are the first columns of `qkv`, whose
-    /// rows are `width` wide.
-    fn gather_queries(&mut self, layer: &Layer, width: usize) {
-        let heads = self.heads();
-        let (dim, group, count) = (heads.dim, heads.group(), self.positions.len());
-        let (rope, positions, eps) = (self.rope, &self.positions, self.config.rms_eps);
-        let norm = layer.head_norms.as_ref().map(|(query, _)| query.as_slice());
-        let factor = 1.0 / (dim as f32).sqrt();
-        let Buffers { qkv, queries, .. } = &mut *self.buffers;
-        queries.resize(count * heads.query * dim, 0.0);
-        let shared = Shared::new(queries);
-        self.pool.split(count, |range| {
-            let mut scratch = vec![0.0; dim];
-            for row in range {
-                let (cos, sin) = rope.at(positions[row]);
-                for head in 0..heads.query {
-                    let from = row * width + head * dim;
-                    let to = (((head / group) * count + row) * group + head % group) * dim;
-                    #[expect(unsafe_code, reason = "threads write the slots of different rows")]
-                    // SAFETY: this row's slots belong to this range alone.
-                    let slot = unsafe { shared.part(to, to + dim) };
-                    simd::rotate(normed_head(&qkv[from..from + dim], norm, eps, &mut scratch), cos, sin, factor, slot);
-                }
-            }
-        });
-    }
-
-    /// Drops every row but these from what is carried on.
-    fn keep_rows(&mut self, reads: &[usize]) {
-        let width = self.config.hidden;
-        for store in [&mut self.buffers.residual, &mut self.buffers.normed] {
-            for (to, from) in reads.iter().enumerate() {
-                store.copy_within(from * width..(from + 1) * width, to * width);
-            }
-            store.truncate(reads.len() * width);
-        }
-        self.positions = reads.iter().map(|r| self.positions[*r]).collect();
-    }
-
-    /// `residual += down(silu(gate) · up)` of `normed`.
-    fn feed_forward(&mut self, layer: &Layer) {
-        let (rows, inner) = (self.positions.len(), self.config.intermediate);
-        let Buffers { residual, normed, gate_up, product, quantised, .. } = &mut *self.buffers;
-        gate_up.resize(rows * 2 * inner, 0.0);
-        let input = Input { x: normed, tokens: rows, scratch: quantised };
-        layer.gate_up.apply(self.pool, input, 0..2 * inner, gate_up, false);
-        product.resize(rows * inner, 0.0);
-        rows_in_parallel(self.pool, product, inner, |row, out| {
-            let (gate, up) = gate_up[row * 2 * inner..(row + 1) * 2 * inner].split_at(inner);
-            simd::silu_mul(gate, up, out);
-        });
-        let input = Input { x: product, tokens: rows, scratch: quantised };
-        layer.down.apply(self.pool, input, 0..self.config.hidden, residual, true);
-    }
-}
-
-/// A query or key head, normalised first if the family does so.
-fn normed_head<'a>(head: &'a [f32], norm: Option<&[f32]>, eps: f32, scratch: &'a mut [f32]) -> &'a [f32] {
-    match norm {
-        Some(weight) => {
-            simd::rms_norm(head, weight, eps, scratch);
-            scratch
-        }
-        None => head,
-    }
-}
-
-/// Calls `work(row, slice)` for every row of `out`, rows spread over the pool.
-fn rows_in_parallel(pool: &Pool, out: &mut [f32], width: usize, work: impl Fn(usize, &mut [f32]) + Sync) {
-    let rows = out.len() / width.max(1);
-    let shared = Shared::new(out);
-    pool.split(rows, |range| {
-        for row in range {
-            #[expect(unsafe_code, reason = "threads write different rows")]
-            // SAFETY: every row is in one range only.
-            let slice = unsafe { shared.part(row * width, (row + 1) * width) };
-            work(row, slice);
-        }
-    });
-}
+#[cfg(test)]
+#[path = "cpu_tests.rs"]
+mod tests;

@@ -20,7 +20,7 @@ pub(in crate::engine) fn plain_gflops(pool: &Pool, inner: usize, columns: usize,
     // One round more: the first warms up.
     for _ in 0..=rounds.max(1) {
         let started = Instant::now();
-        pool.run(threads, |_| {
+        pool.crew().run(threads, |_| {
             let mut out = vec![0.0; ROWS * columns];
             let right = View::rows(&right, columns, inner, inner).transposed();
             product(&mut out, View::rows(&left, ROWS, inner, inner), right, false);

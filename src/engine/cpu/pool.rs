@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Runs independent tasks on a fixed number of threads; with one thread everything runs on the caller's.
 #[derive(Debug)]
@@ -27,37 +27,75 @@ impl Pool {
     }
 
     /// Runs `work` on one of the pool's threads, so that the many short tasks inside it need not be handed over from
-    /// outside.
-    pub(super) fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+    /// outside. `stop` is asked before every task.
+    pub(super) fn enter<T: Send>(
+        &self,
+        stop: &(dyn Fn() -> bool + Sync),
+        work: impl FnOnce(&Crew<'_>) -> T + Send,
+    ) -> T {
+        let crew = Crew { pool: self, stop, stopped: AtomicBool::new(false) };
         match &self.workers {
-            Some(workers) => workers.install(work),
-            None => work(),
+            Some(workers) => workers.install(|| work(&crew)),
+            None => work(&crew),
         }
     }
 
-    /// Calls `task` once for each number below `count`, in any order, and returns when all are done. Every thread
-    /// takes the next number when it is free: tasks may differ in size.
+    /// The threads for work that nobody stops.
+    pub(super) fn crew(&self) -> Crew<'_> {
+        Crew { pool: self, stop: &|| false, stopped: AtomicBool::new(false) }
+    }
+}
+
+/// A pool at work that may be stopped.
+pub(super) struct Crew<'a> {
+    pool: &'a Pool,
+    stop: &'a (dyn Fn() -> bool + Sync),
+    /// Once told to stop it stays so: results are half done then.
+    stopped: AtomicBool,
+}
+
+impl Crew<'_> {
+    /// Number of threads.
+    pub(super) fn threads(&self) -> usize {
+        self.pool.threads
+    }
+
+    /// Was the work told to stop? What was computed since is worthless then.
+    pub(super) fn is_stopped(&self) -> bool {
+        if self.stopped.load(Ordering::Relaxed) {
+            return true;
+        }
+        let stop = (self.stop)();
+        if stop {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        stop
+    }
+
+    /// Calls `task` once for each number below `count`, in any order, and returns when all are done, or when the tasks
+    /// begun are done after a stop. Every thread takes the next number when it is free: tasks may differ in size.
     pub(super) fn run(&self, count: usize, task: impl Fn(usize) + Sync) {
-        match &self.workers {
-            Some(workers) if count > 1 => {
-                let next = AtomicUsize::new(0);
-                workers.broadcast(|_| {
-                    loop {
-                        let n = next.fetch_add(1, Ordering::Relaxed);
-                        if n >= count {
-                            return;
-                        }
-                        task(n);
-                    }
-                });
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while !self.is_stopped() {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                if n >= count {
+                    return;
+                }
+                task(n);
             }
-            _ => (0..count).for_each(task),
+        };
+        match &self.pool.workers {
+            Some(workers) if count > 1 => {
+                workers.broadcast(|_| work());
+            }
+            _ => work(),
         }
     }
 
     /// Splits `rows` rows into at most as many ranges as there are threads and calls `task(range)` on each.
     pub(super) fn split(&self, rows: usize, task: impl Fn(Range<usize>) + Sync) {
-        let parts = self.threads.min(rows).max(1);
+        let parts = self.threads().min(rows).max(1);
         let size = rows.div_ceil(parts);
         self.run(parts, |part| {
             let range = (part * size).min(rows)..((part + 1) * size).min(rows);
@@ -98,11 +136,29 @@ mod tests {
             let count = |i: usize| {
                 seen[i].fetch_add(1, Ordering::Relaxed);
             };
-            pool.enter(|| pool.run(37, count));
-            pool.split(37, |range| range.for_each(count));
+            pool.enter(&|| false, |crew| crew.run(37, count));
+            pool.crew().split(37, |range| range.for_each(count));
             assert!(seen.iter().all(|n| n.load(Ordering::Relaxed) == 2));
-            pool.run(0, |_| panic!("no task"));
-            pool.split(0, |_| panic!("no rows"));
+            pool.crew().run(0, |_| panic!("no task"));
+            pool.crew().split(0, |_| panic!("no rows"));
+        }
+    }
+
+    #[test]
+    fn after_a_stop_only_tasks_that_had_begun_are_finished() {
+        for threads in [1, 2, 3] {
+            let done = AtomicUsize::new(0);
+            let stop = || done.load(Ordering::Relaxed) >= 10;
+            let pool = Pool::new(threads);
+            let stopped = pool.enter(&stop, |crew| {
+                crew.run(1000, |_| {
+                    done.fetch_add(1, Ordering::Relaxed);
+                });
+                crew.run(1000, |_| panic!("stopped already"));
+                crew.is_stopped()
+            });
+            let done = done.load(Ordering::Relaxed);
+            assert!(stopped && (10..10 + threads).contains(&done), "{done} tasks on {threads} threads");
         }
     }
 

@@ -33,7 +33,7 @@ fn device(name: &str, dtype: DtypeChoice) -> DeviceModel {
 /// The normalised last hidden states of the CPU's own path, whose values other tests hold to PyTorch's.
 fn expected(name: &str, ids: &[u32]) -> Vec<f32> {
     let folder = folder(name);
-    let settings = Settings { pool: Pool::new(2), int8: false };
+    let settings = Settings::plain(Pool::new(2));
     let mut model = CpuModel::load(&config(&folder), &mut Weights::open(&folder).unwrap(), settings).unwrap();
     model.append(ids, &every(ids), &|| false).unwrap()
 }
@@ -205,7 +205,7 @@ fn gguf_files_keep_their_blocks_or_are_widened_on_request() {
         let source = open();
         let config = ModelConfig::parse(&source.config, &source.config_file).unwrap();
         let ids: Vec<u32> = text(60, 7).iter().map(|id| id % config.vocab_size as u32).collect();
-        let settings = Settings { pool: Pool::new(1), int8: false };
+        let settings = Settings::plain(Pool::new(1));
         let mut cpu = CpuModel::load(&config, &mut open().weights, settings).unwrap();
         let expected = cpu.append(&ids, &every(&ids), &|| false).unwrap();
         let load = |dtype| {
