@@ -176,7 +176,7 @@ impl Network {
                 let weight = if large { weight } else { Matrix::new(rows, cols, Numbers::F32(weight.into_f32())) };
                 Ok(Projection::Cpu(Dense { weight, bias }))
             }
-            Self::Device(model) => Ok(Projection::Device(model.linear(weight, bias, large)?)),
+            Self::Device(model) => Ok(Projection::Device(model.linear(&weight, bias, large)?)),
         }
     }
 

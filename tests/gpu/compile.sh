@@ -7,12 +7,18 @@
 #                                   and go on with the CPU
 #   tests/gpu/compile.sh flash      the same with `flash-attn`. Of its 53 kernel files those that trajscope's models
 #                                   need are compiled (head widths 64 and 128, causal); TRAJSCOPE_KERNELS=. compiles all
+#   tests/gpu/compile.sh metal      type-checks the Rust code of `metal` for Apple's processors (needs rustup; shaders are
+#                                   compiled on the Mac, when the program runs)
 #
 # TRAJSCOPE_CUDA_DIR = where the toolkit goes (default target/gpu), CUDA_COMPUTE_CAP = the card (default 90: H100, H200).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export TRAJSCOPE_CUDA_DIR=${TRAJSCOPE_CUDA_DIR:-$PWD/target/gpu}
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$TRAJSCOPE_CUDA_DIR/target}
+if [ "${1:-}" = metal ]; then
+    rustup target add aarch64-apple-darwin
+    exec cargo check --target aarch64-apple-darwin --features metal
+fi
 . tests/gpu/toolkit.sh
 
 features=cuda

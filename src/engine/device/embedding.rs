@@ -29,9 +29,8 @@ impl Embedding {
         device: &Device,
     ) -> std::result::Result<Self, EngineError> {
         let plain = matches!(matrix.dtype(), "f32" | "f16" | "bf16");
-        let here = (!plain).then(|| matrix.clone());
-        let there = if plain || product { Some(put(matrix, dtype, device)?) } else { None };
-        Ok(Self { here, there })
+        let there = if plain || product { Some(put(&matrix, dtype, device)?) } else { None };
+        Ok(Self { here: (!plain).then_some(matrix), there })
     }
 
     /// The rows of these ids, in f32.

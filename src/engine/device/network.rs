@@ -341,7 +341,7 @@ impl DeviceModel {
     /// Puts one layer of a head on the device: in f32, or in the model's type if it is `large`.
     pub(in crate::engine) fn linear(
         &self,
-        weight: Matrix,
+        weight: &Matrix,
         bias: Option<Vec<f32>>,
         large: bool,
     ) -> std::result::Result<DeviceLinear, EngineError> {

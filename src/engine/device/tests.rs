@@ -102,7 +102,7 @@ fn half_precision_is_no_further_from_f32_than_pytorchs() {
         let labels = values.len() / ids.len();
         let head = weights.matrix("score.weight", labels, 64).unwrap();
         let bias = weights.vector("score.bias", labels).ok();
-        let head = model.linear(head, bias, false).unwrap();
+        let head = model.linear(&head, bias, false).unwrap();
         let found = model.project(Some(&head), &states).unwrap();
         let (max, mean) = (worst(&found, &values), mean(&found, &values));
         assert!(max <= most && mean <= on_average, "{name}: max {max:e} of {most:e}, mean {mean:e} of {on_average:e}");
@@ -173,7 +173,7 @@ fn blocks_stay_blocks_and_are_multiplied_as_the_numbers_they_stand_for() {
     let x = x.unwrap();
     let product = x.matmul(&wide.t().unwrap()).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
     for (dtype, tolerance) in [(DType::F32, 1e-5), (DType::BF16, 0.3)] {
-        let weight = put(matrix.clone(), dtype, &Device::Cpu).unwrap();
+        let weight = put(&matrix, dtype, &Device::Cpu).unwrap();
         assert_eq!((weight.rows(), weight.cols(), weight.name(), weight.arithmetic()), (6, 64, "q8_0", dtype));
         let found = weight.apply(&x.to_dtype(dtype).unwrap()).unwrap();
         assert_eq!(found.dims(), [3, 6]);

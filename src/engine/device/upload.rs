@@ -125,7 +125,7 @@ impl Upload<'_> {
     /// A matrix of the checkpoint.
     pub(super) fn matrix(&mut self, name: &str, rows: usize, cols: usize) -> std::result::Result<Weight, EngineError> {
         match &mut self.source {
-            Source::Weights(weights) => put(weights.matrix(name, rows, cols)?, self.dtype, self.device),
+            Source::Weights(weights) => put(&weights.matrix(name, rows, cols)?, self.dtype, self.device),
             Source::Random => random(rows, cols, self.dtype, self.device).map_err(|e| out_of_room(&e)),
         }
     }
@@ -188,7 +188,7 @@ fn name_of(dtype: DType) -> &'static str {
 }
 
 /// Puts a matrix on the device, plain numbers as `dtype`, blocks as they are.
-pub(super) fn put(matrix: Matrix, dtype: DType, device: &Device) -> std::result::Result<Weight, EngineError> {
+pub(super) fn put(matrix: &Matrix, dtype: DType, device: &Device) -> std::result::Result<Weight, EngineError> {
     let cols = matrix.cols();
     let name = match matrix.dtype() {
         "f32" | "f16" | "bf16" => name_of(dtype),
