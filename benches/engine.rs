@@ -111,7 +111,7 @@ fn serve(bench: &mut Bench) -> Result<()> {
         let dtype = words.next().unwrap_or("auto").parse().map_err(|e: String| anyhow!(e))?;
         let (cost, values) = bench.read(tokens, threads, dtype)?;
         if let Some(file) = words.next() {
-            std::fs::write(file, values.iter().map(|v| format!("{v}\n")).collect::<String>())?;
+            std::fs::write(file, values.iter().map(f32::to_string).collect::<Vec<_>>().join("\n"))?;
         }
         println!("{} {}", cost.wall, cost.cpu);
         std::io::stdout().flush()?;
