@@ -215,6 +215,7 @@ mod tests {
     }
 
     /// Attention of one sequence, number by number in f64.
+    #[expect(clippy::needless_range_loop, reason = "the indices of the formula")]
     fn plain(queries: &Tensor, keys: &Tensor, values: &Tensor) -> Vec<f32> {
         let all = |t: &Tensor| t.to_vec3::<f32>().unwrap();
         let (queries, keys, values) = (all(queries), all(keys), all(values));
