@@ -251,6 +251,26 @@ fn doctor_checks_the_engine() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let report = &lines(&output)[0];
     assert!(report["engine_check"]["max_abs_diff"].as_f64().unwrap() < 1e-4, "{report}");
+    assert_eq!((&report["models"], &report["profiles"]), (&json!([]), &json!([])));
+    assert_eq!(report["score_cache"]["entries"], 0);
+    assert!(!report["kernels"]["int8"].as_str().unwrap().is_empty());
+    let table = stdout(&env.run(&["doctor"]));
+    for row in ["instruction sets", "kernels", "models            none", "score cache"] {
+        assert!(table.contains(row), "{row} is missing in\n{table}");
+    }
+}
+
+#[test]
+fn doctor_lists_the_models_of_the_hugging_face_cache() {
+    let env = Env::new();
+    cache::downloaded(&env);
+    env.write(".cache/huggingface/hub/models--all--bert/snapshots/x/config.json", "{}");
+    let models = lines(&env.run(&["doctor", "--json"]))[0]["models"].clone();
+    assert_eq!((&models[0]["name"], &models[0]["architecture"]), (&json!("all/bert"), &Value::Null));
+    assert!(models[0]["problem"].is_string(), "{models}");
+    assert_eq!(models[1]["name"], "all/critic");
+    assert_eq!(models[1]["architecture"], "Qwen2ForTokenClassification");
+    assert!(models[1]["needs_bytes"].as_u64() > models[1]["bytes"].as_u64(), "{models}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::args::CriticArgs;
 use super::out;
 use crate::config::Dirs;
 use crate::critic::store::Store;
-use crate::critic::{Cached, Cancel, Critic, Profile, ScoreError, Scores};
+use crate::critic::{Cached, Cancel, Critic, Profile, ScoreError, Scores, open_known};
 use crate::engine::{self, CriticSpec, DeviceChoice, DtypeChoice, EngineOptions};
 use crate::formats;
 use crate::term::OpenCritic;
@@ -88,7 +88,7 @@ pub fn open_critic(args: &CriticArgs) -> anyhow::Result<Opened> {
         return Ok(Opened { critic: None, store: None });
     };
     let store = store(args);
-    let critic = keeping(engine::open(&spec, &options)?, store.as_ref());
+    let critic = open_keeping(&spec, &options, store.as_ref()).map_err(anyhow::Error::msg)?;
     Ok(Opened { critic: Some(critic), store })
 }
 
@@ -98,21 +98,25 @@ pub fn store(args: &CriticArgs) -> Option<Arc<Store>> {
     dirs.map(|dirs| Arc::new(Store::new(dirs.scores())))
 }
 
-/// The critic with the store before it.
-pub fn keeping(critic: Box<dyn Critic>, store: Option<&Arc<Store>>) -> Box<dyn Critic> {
-    match store {
-        Some(store) => Box::new(Cached::new(critic, Arc::clone(store))),
-        None => critic,
-    }
+/// The critic with the store before it. One that was opened before is loaded when there is something to compute.
+fn open_keeping(
+    spec: &CriticSpec,
+    options: &EngineOptions,
+    store: Option<&Arc<Store>>,
+) -> Result<Box<dyn Critic>, String> {
+    let (spec, options) = (spec.clone(), options.clone());
+    let Some(store) = store else { return engine::open(&spec, &options).map_err(|e| e.to_string()) };
+    let sketch = engine::sketch(&spec, &options);
+    let open = move || engine::open(&spec, &options).map_err(|e| e.to_string());
+    let critic = open_known(store, sketch, Box::new(open))?;
+    Ok(Box::new(Cached::new(critic, Arc::clone(store))))
 }
 
 /// How the screen opens the critic, on the critic's own thread; `None` for `none`.
 pub fn opener(args: &CriticArgs) -> anyhow::Result<Option<OpenCritic>> {
     let store = store(args);
-    Ok(spec(args)?.map(|(spec, options)| -> OpenCritic {
-        let open = move || engine::open(&spec, &options).map_err(|e| e.to_string());
-        Box::new(move || open().map(|critic| keeping(critic, store.as_ref())))
-    }))
+    let opener = |(spec, options)| -> OpenCritic { Box::new(move || open_keeping(&spec, &options, store.as_ref())) };
+    Ok(spec(args)?.map(opener))
 }
 
 /// What the arguments mean: which critic with which options; `None` for `none`.

@@ -55,7 +55,10 @@ impl Critic for Cached {
             return Ok(scores);
         }
         let scores = self.inner.score(trajectory, cancel, partial)?;
-        self.store.put(&key, &scores);
+        // Not under the key from before: a critic that was only known by then may have turned out to be another.
+        if let Some(key) = self.key(trajectory, actions) {
+            self.store.put(&key, &scores);
+        }
         Ok(scores)
     }
 

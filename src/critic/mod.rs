@@ -8,6 +8,7 @@ mod aggregate;
 mod cached;
 pub mod display;
 pub mod fake;
+mod lazy;
 mod listing;
 mod profile;
 mod render;
@@ -15,6 +16,7 @@ pub mod store;
 
 pub use aggregate::aggregate;
 pub use cached::Cached;
+pub use lazy::{Open, Sketch, open_known};
 pub use listing::Listing;
 pub use profile::{
     Activation, Aggregate, Answer, CutPolicy, Head, Positions, Profile, ProfileError, Render, RenderKind, Scale,

@@ -125,6 +125,26 @@ fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
+/// The models in the caches with a folder each: the one of `main`, else any.
+pub(super) fn downloaded() -> Vec<(String, PathBuf)> {
+    downloaded_in(&caches(|name| std::env::var_os(name)))
+}
+
+fn downloaded_in(caches: &[PathBuf]) -> Vec<(String, PathBuf)> {
+    let mut found: Vec<(String, PathBuf)> = Vec::new();
+    for (cache, folder) in caches.iter().flat_map(|c| names_in(c).into_iter().map(move |name| (c.join(&name), name))) {
+        let Some(name) = folder.strip_prefix("models--").map(|n| n.replacen("--", "/", 1)) else { continue };
+        let any = || names_in(&cache.join("snapshots")).first().map(|s| cache.join("snapshots").join(s));
+        if let Some(snapshot) = snapshot(&cache, "main").or_else(any)
+            && found.iter().all(|(known, _)| *known != name)
+        {
+            found.push((name, snapshot));
+        }
+    }
+    found.sort();
+    found
+}
+
 /// What models the caches hold, in words.
 fn there(caches: &[PathBuf]) -> String {
     const SHOWN: usize = 5;
@@ -187,6 +207,17 @@ mod tests {
         assert_eq!(std::fs::read_to_string(found.join("config.json")).unwrap(), "{}", "links are followed");
         assert_eq!(name_of_snapshot(&found).as_deref(), Some("all-hands/critic-32b"));
         assert_eq!(name_of_snapshot(Path::new("/models/mine")), None);
+    }
+
+    #[test]
+    fn every_model_of_the_caches_is_listed_once_with_a_folder() {
+        let cache = cache();
+        let found = downloaded_in(&[cache.path().into(), "/nowhere".into(), cache.path().into()]);
+        let below = |path: &Path| path.strip_prefix(cache.path()).unwrap().display().to_string();
+        let found: Vec<(String, String)> = found.into_iter().map(|(name, folder)| (name, below(&folder))).collect();
+        let critic = "models--all-hands--critic-32b/snapshots/bbb222".to_owned();
+        let empty = "models--org--empty/snapshots/ccc".to_owned();
+        assert_eq!(found, [("all-hands/critic-32b".to_owned(), critic), ("org/empty".to_owned(), empty)]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod blocks;
 mod device;
 mod embedded;
 mod error;
+pub mod found;
 mod generate;
 mod gguf;
 mod head;
@@ -24,6 +25,7 @@ mod safetensors;
 mod sample;
 mod score;
 mod selfcheck;
+mod sketch;
 mod source;
 mod tokens;
 mod verify;
@@ -47,6 +49,7 @@ pub use model::{Chunks, Model};
 pub use options::{CriticSpec, DeviceChoice, DtypeChoice, EngineOptions, KvChoice};
 pub use sample::Sampling;
 pub use selfcheck::{SelfCheck, self_check};
+pub use sketch::sketch;
 pub use verify::{Errors, InputResult, Verification, verify};
 pub use writer::{Writer, Written};
 
@@ -79,7 +82,7 @@ fn open_folder(path: &Path, options: &EngineOptions) -> Result<Box<dyn Critic>, 
     let source = Source::open(path)?;
     let tokenizer = source.tokenizer;
     let model = Model::load_from((source.config, &source.config_file), source.weights, options)?;
-    let (profile, note) = folder_profile(path, &model, options)?;
+    let (profile, note) = choose_profile(path, (&model.config().class, model.is_language()), options)?;
     let (tokenizer, file) = tokenizer.read()?;
     let whole = path.canonicalize().ok();
     let own = || whole.as_deref().and_then(Path::file_name).map(|n| n.to_string_lossy().into_owned());
@@ -98,9 +101,9 @@ struct Identity {
 
 /// The profile of a folder and, if it was guessed, a note on that: the one asked for, else the folder's own, else the
 /// built-in one for critics of this architecture.
-fn folder_profile(
+fn choose_profile(
     path: &Path,
-    model: &Model,
+    (class, language): (&str, bool),
     options: &EngineOptions,
 ) -> Result<(Profile, Option<String>), EngineError> {
     if let Some(profile) = &options.profile {
@@ -110,14 +113,13 @@ fn folder_profile(
     if file.is_file() {
         return Profile::read(&file).map(|p| (p, None)).map_err(|e| EngineError::Profile(e.to_string()));
     }
-    let class = &model.config().class;
     let id = if class == "Qwen2ForTokenClassification" { "openhands-32b" } else { "" };
     match Profile::by_id(id) {
         Some(profile) => Ok((profile.clone(), Some(format!("profile {id} taken by the architecture {class}")))),
         None => Err(EngineError::Profile(format!(
             "{}: no profile.toml, and no built-in profile for {class}; say how to read it with --profile FILE{}",
             path.display(),
-            if model.is_language() { " (if it should be a reward model: its head is missing)" } else { "" }
+            if language { " (if it should be a reward model: its head is missing)" } else { "" }
         ))),
     }
 }

@@ -74,3 +74,49 @@ fn help_says_what_no_cache_does() {
         assert!(help.contains("scores are neither read from nor written to the cache folder"), "{command}: {help}");
     }
 }
+
+/// A critic in the Hugging Face cache of this user, its files of yesterday. Gives its folder.
+pub fn downloaded(env: &Env) -> PathBuf {
+    let model = ".cache/huggingface/hub/models--all--critic";
+    env.write(&format!("{model}/refs/main"), "abc");
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/engine/qwen2-token-1");
+    let to = env.path(&format!("{model}/snapshots/abc"));
+    std::fs::create_dir_all(&to).unwrap();
+    for file in folders(&from) {
+        let copy = to.join(file.file_name().unwrap());
+        std::fs::copy(&file, &copy).unwrap();
+        yesterday(&copy);
+    }
+    to
+}
+
+fn yesterday(file: &Path) {
+    let at = std::time::SystemTime::now() - std::time::Duration::from_hours(24);
+    std::fs::File::options().append(true).open(file).unwrap().set_modified(at).unwrap();
+}
+
+#[test]
+fn a_model_of_which_all_is_known_is_not_read_again() {
+    let env = Env::new();
+    two_runs(&env);
+    let folder = downloaded(&env);
+    let score = || env.run(&["score", ".", "--json", "--critic", "all/critic", "--threads", "1"]);
+    let first = score();
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    assert_eq!(lines(&first)[0]["critic"]["id"], "all/critic");
+    // Other weights of the same size and time: only who reads them can tell.
+    let weights = folder.join("model-00004-of-00004.safetensors");
+    let mut bytes = std::fs::read(&weights).unwrap();
+    let time = std::fs::metadata(&weights).unwrap().modified().unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&weights, &bytes).unwrap();
+    std::fs::File::options().append(true).open(&weights).unwrap().set_modified(time).unwrap();
+    let second = score();
+    assert_eq!((stdout(&second), stderr(&second)), (stdout(&first), String::new()));
+    // A file that was really changed is read.
+    yesterday(&weights);
+    let third = score();
+    assert_eq!(third.status.code(), Some(0), "{}", stderr(&third));
+    assert_ne!(lines(&third)[0]["critic"]["fingerprint"], lines(&first)[0]["critic"]["fingerprint"]);
+}

@@ -11,16 +11,19 @@
 //! the old file or the new one. Whatever is damaged, foreign or of another key is not believed: it is counted, and
 //! replaced by the next result. Each of the 256 folders keeps its share of the bound; the longest unused go first.
 
+mod folder;
+
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use super::{ActionScore, CriticText, Cut, Scores};
+pub use folder::{Usage, clear, usage};
+use folder::{prune, renew};
 
 /// First line of every file. The number is raised when the form of the rest changes.
 const MAGIC: &str = "trajscope-scores 1";
@@ -31,14 +34,8 @@ const UNFINISHED: &str = ".unfinished";
 pub const LIMIT: u64 = 256 << 20;
 /// Folders the files are spread over.
 const FOLDERS: u64 = 256;
-/// A file takes whole blocks on most disks.
-const BLOCK: u64 = 4096;
 /// No result is larger; a larger file is not ours.
 const LARGEST: u64 = 64 << 20;
-/// What a crash left half written is removed after this long.
-const FORGOTTEN: Duration = Duration::from_hours(1);
-/// A file's time of last use is renewed when it is older than this, so that most hits write nothing.
-const RENEW: Duration = Duration::from_hours(24);
 
 /// What scores were computed from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -164,41 +161,62 @@ impl Store {
 
     /// The scores of a key, if they are there and sound. They say of themselves that they were kept.
     pub fn get(&self, key: &Key) -> Option<Scores> {
-        let file = self.place(key);
-        match read(&file, key) {
-            Ok(Some(scores)) => {
-                count(&self.found);
-                renew(&file);
-                Some(scores)
-            }
-            Ok(None) => {
-                count(&self.missing);
-                None
+        let found = self.load(&key.hash, |body| decode(body, key));
+        count(if found.is_some() { &self.found } else { &self.missing });
+        found
+    }
+
+    /// Keeps the scores of a key. That it could not is counted, never an error: they can be computed again.
+    pub fn put(&self, key: &Key, scores: &Scores) {
+        if self.save(&key.hash, encode(key, scores)) {
+            count(&self.written);
+        }
+    }
+
+    /// A text kept under a name, beside the scores.
+    pub fn recall(&self, name: &str) -> Option<String> {
+        self.load(&note_hash(name), |body| {
+            let (owner, text): (String, String) = serde_json::from_str(body).map_err(|e| format!("not a note: {e}"))?;
+            if owner == name { Ok(text) } else { Err("belongs to another name".into()) }
+        })
+    }
+
+    /// Keeps a text under a name.
+    pub fn remember(&self, name: &str, text: &str) {
+        self.save(&note_hash(name), serde_json::to_string(&(name, text)).map_err(Into::into));
+    }
+
+    fn load<T>(&self, hash: &str, read_body: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
+        let file = self.place(hash);
+        match read(&file).and_then(|body| body.map(|body| read_body(&body)).transpose()) {
+            Ok(found) => {
+                if found.is_some() {
+                    renew(&file);
+                }
+                found
             }
             Err(why) => {
-                count(&self.missing);
                 self.note(&self.damaged, &file, &why);
                 None
             }
         }
     }
 
-    /// Keeps the scores of a key. That it could not is counted, never an error: they can be computed again.
-    pub fn put(&self, key: &Key, scores: &Scores) {
-        let file = self.place(key);
-        match write(&file, key, scores) {
-            Ok(()) => {
-                count(&self.written);
-                if let Some(folder) = file.parent() {
-                    prune(folder, self.share, &file);
-                }
-            }
-            Err(error) => self.note(&self.unwritten, &file, &error.to_string()),
+    /// Writes a file and makes room for it; `false` if it could not.
+    fn save(&self, hash: &str, body: io::Result<String>) -> bool {
+        let file = self.place(hash);
+        if let Err(error) = body.and_then(|body| write(&file, &body)) {
+            self.note(&self.unwritten, &file, &error.to_string());
+            return false;
         }
+        if let Some(folder) = file.parent() {
+            prune(folder, self.share, &file);
+        }
+        true
     }
 
-    fn place(&self, key: &Key) -> PathBuf {
-        let (folder, name) = key.hash.split_at(2);
+    fn place(&self, hash: &str) -> PathBuf {
+        let (folder, name) = hash.split_at(2);
         self.folder.join(folder).join(format!("{name}.{ENDING}"))
     }
 
@@ -210,12 +228,17 @@ impl Store {
     }
 }
 
+/// Where a note lies; never where scores do.
+fn note_hash(name: &str) -> String {
+    blake3::hash(format!("note {name}").as_bytes()).to_hex().to_string()
+}
+
 fn count(counter: &AtomicUsize) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Reads a file; `Ok(None)` = there is none.
-fn read(file: &Path, key: &Key) -> Result<Option<Scores>, String> {
+fn read(file: &Path) -> Result<Option<String>, String> {
     let open = match File::open(file) {
         Ok(open) => open,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -226,10 +249,11 @@ fn read(file: &Path, key: &Key) -> Result<Option<Scores>, String> {
     if length as u64 > LARGEST {
         return Err(format!("larger than {} MiB: not a file of scores", LARGEST >> 20));
     }
-    decode(&text, key).map(Some)
+    body(&text).map(|body| Some(body.to_owned()))
 }
 
-fn decode(text: &str, key: &Key) -> Result<Scores, String> {
+/// The third line, if the first two fit.
+fn body(text: &str) -> Result<&str, String> {
     let rest = text.strip_prefix(MAGIC).and_then(|t| t.strip_prefix('\n'));
     let rest = rest.ok_or_else(|| format!("does not begin with {MAGIC:?}"))?;
     let (sum, body) = rest.split_once('\n').ok_or("cut off")?;
@@ -237,6 +261,10 @@ fn decode(text: &str, key: &Key) -> Result<Scores, String> {
     if blake3::hash(body.as_bytes()).to_hex().as_str() != sum {
         return Err("the checksum does not fit: damaged".into());
     }
+    Ok(body)
+}
+
+fn decode(body: &str, key: &Key) -> Result<Scores, String> {
     let entry: Entry = serde_json::from_str(body).map_err(|e| format!("not a result: {e}"))?;
     if (entry.key.as_str(), entry.who.as_str()) != (key.hash.as_str(), key.who.as_str()) {
         return Err("belongs to another key".into());
@@ -267,124 +295,18 @@ fn encode(key: &Key, scores: &Scores) -> io::Result<String> {
         cut: scores.cut.clone().map(|c| (c.exact_until, c.unscored, c.note)),
         warnings: scores.warnings.clone(),
     };
-    let body = serde_json::to_string(&entry)?;
-    Ok(format!("{MAGIC}\n{}\n{body}\n", blake3::hash(body.as_bytes()).to_hex()))
+    Ok(serde_json::to_string(&entry)?)
 }
 
-fn write(file: &Path, key: &Key, scores: &Scores) -> io::Result<()> {
-    let text = encode(key, scores)?;
+fn write(file: &Path, body: &str) -> io::Result<()> {
     let folder = file.parent().ok_or(io::ErrorKind::InvalidInput)?;
     fs::create_dir_all(folder)?;
     // A failed write removes what there is of the file on drop; a crash leaves it to `prune`.
     let mut beside = tempfile::Builder::new().prefix(".").suffix(UNFINISHED).tempfile_in(folder)?;
-    beside.write_all(text.as_bytes())?;
+    write!(beside, "{MAGIC}\n{}\n{body}\n", blake3::hash(body.as_bytes()).to_hex())?;
     beside.persist(file).map_err(|e| e.error)?;
     Ok(())
 }
 
-/// Notes that a file was used. A folder that cannot be written to only loses the order of what goes first.
-fn renew(file: &Path) {
-    let now = SystemTime::now();
-    let used = fs::metadata(file).and_then(|m| m.modified());
-    let old = used.is_ok_and(|used| now.duration_since(used).is_ok_and(|age| age > RENEW));
-    if old && let Err(error) = File::options().append(true).open(file).and_then(|f| f.set_modified(now)) {
-        tracing::debug!("score cache: {}: {error}", file.display());
-    }
-}
-
-/// A file of a cache folder.
-struct Kept {
-    path: PathBuf,
-    bytes: u64,
-    used: SystemTime,
-    finished: bool,
-}
-
-/// The files of ours in one of the folders, in no order. What cannot be looked at is left alone.
-fn kept(folder: &Path) -> Vec<Kept> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let ours = |entry: fs::DirEntry| {
-        let (path, data) = (entry.path(), entry.metadata().ok().filter(fs::Metadata::is_file)?);
-        let finished = path.extension().is_some_and(|e| e == ENDING);
-        let unfinished = path.file_name().is_some_and(|n| n.to_string_lossy().ends_with(UNFINISHED));
-        (finished || unfinished).then(|| Kept {
-            bytes: data.len().next_multiple_of(BLOCK),
-            used: data.modified().unwrap_or(SystemTime::UNIX_EPOCH),
-            path,
-            finished,
-        })
-    };
-    entries.filter_map(|e| ours(e.ok()?)).collect()
-}
-
-/// Brings a folder below its share: the longest unused go first, `newest` never; what a crash left goes too. Another
-/// program may do the same at the same time; a file that is gone already is what both want.
-fn prune(folder: &Path, share: u64, newest: &Path) {
-    let mut files = kept(folder);
-    let now = SystemTime::now();
-    files.retain(|file| {
-        let forgotten = !file.finished && now.duration_since(file.used).is_ok_and(|age| age > FORGOTTEN);
-        !(forgotten && fs::remove_file(&file.path).is_ok())
-    });
-    let mut bytes: u64 = files.iter().map(|f| f.bytes).sum();
-    files.sort_by_key(|f| f.used);
-    for file in files.iter().filter(|f| f.finished && f.path != newest) {
-        if bytes <= share {
-            break;
-        }
-        if fs::remove_file(&file.path).is_ok() {
-            bytes -= file.bytes;
-        }
-    }
-}
-
-/// What a folder holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// Results.
-    pub entries: usize,
-    /// Bytes on disk, in whole blocks.
-    pub bytes: u64,
-}
-
-/// What the store in `folder` holds.
-pub fn usage(folder: &Path) -> Usage {
-    let mut usage = Usage::default();
-    for file in folders(folder).iter().flat_map(|f| kept(f)) {
-        usage.entries += usize::from(file.finished);
-        usage.bytes += file.bytes;
-    }
-    usage
-}
-
-/// Removes every result from the store in `folder`, and nothing that is not the store's. Says what there was.
-///
-/// # Errors
-/// The first file that could not be removed.
-pub fn clear(folder: &Path) -> Result<Usage, (PathBuf, io::Error)> {
-    let mut gone = Usage::default();
-    for part in folders(folder) {
-        for file in kept(&part) {
-            match fs::remove_file(&file.path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err((file.path, error)),
-                _ => {}
-            }
-            gone.entries += usize::from(file.finished);
-            gone.bytes += file.bytes;
-        }
-        // It stays if something foreign is in it.
-        if let Err(error) = fs::remove_dir(&part) {
-            tracing::debug!("score cache: {}: {error}", part.display());
-        }
-    }
-    Ok(gone)
-}
-
-/// The folders of a store that exist.
-fn folders(folder: &Path) -> Vec<PathBuf> {
-    (0..FOLDERS).map(|i| folder.join(format!("{i:02x}"))).filter(|f| f.is_dir()).collect()
-}
-
 #[cfg(test)]
-#[path = "store_tests.rs"]
 mod tests;

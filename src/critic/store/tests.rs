@@ -1,4 +1,7 @@
 use super::super::{Segment, Value};
+use std::time::{Duration, SystemTime};
+
+use super::folder::{BLOCK, FORGOTTEN, RENEW};
 use super::*;
 
 fn text(words: &[&str]) -> CriticText {
@@ -91,7 +94,7 @@ fn no_damage_to_a_file_ever_gives_a_score() {
     let (_folder, store) = store();
     let (key, scores) = (key(&["a", "b"]), scores(&[Some(0.25), Some(0.75)]));
     store.put(&key, &scores);
-    let file = store.place(&key);
+    let file = store.place(&key.hash);
     let whole = fs::read(&file).unwrap();
     for at in 0..whole.len() {
         let mut flipped = whole.clone();
@@ -116,8 +119,8 @@ fn a_sound_file_of_another_key_or_with_impossible_numbers_is_not_believed() {
     let (_folder, store) = store();
     let (mine, other) = (key(&["a", "b"]), key(&["a", "c"]));
     store.put(&other, &scores(&[Some(0.5), Some(0.5)]));
-    fs::create_dir_all(store.place(&mine).parent().unwrap()).unwrap();
-    fs::copy(store.place(&other), store.place(&mine)).unwrap();
+    fs::create_dir_all(store.place(&mine.hash).parent().unwrap()).unwrap();
+    fs::copy(store.place(&other.hash), store.place(&mine.hash)).unwrap();
     assert_eq!(store.get(&mine), None);
     assert!(store.report().problem.unwrap().ends_with("belongs to another key"));
     for (bad, why) in [
@@ -144,7 +147,7 @@ fn a_place_that_cannot_be_written_or_read_is_said_once_and_costs_nothing_else() 
     assert_eq!(fs::read(&file).unwrap(), b"not a folder");
     // A folder in the place of a file.
     let (_folder, store) = self::store();
-    fs::create_dir_all(store.place(&key(&["a"]))).unwrap();
+    fs::create_dir_all(store.place(&key(&["a"]).hash)).unwrap();
     assert_eq!(store.get(&key(&["a"])), None);
     store.put(&key(&["a"]), &scores(&[Some(0.5)]));
     let report = store.report();
@@ -158,7 +161,7 @@ fn neighbours(n: usize) -> Vec<Key> {
 }
 
 fn age(store: &Store, key: &Key, seconds: u64) {
-    let file = File::options().append(true).open(store.place(key)).unwrap();
+    let file = File::options().append(true).open(store.place(&key.hash)).unwrap();
     file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
 }
 
@@ -188,7 +191,7 @@ fn what_a_crash_left_half_written_goes_after_a_while_and_foreign_files_stay() {
     let (_folder, store) = store();
     let keys = neighbours(2);
     store.put(&keys[0], &scores(&[Some(0.5)]));
-    let place = store.place(&keys[0]).parent().unwrap().to_owned();
+    let place = store.place(&keys[0].hash).parent().unwrap().to_owned();
     let (old, new, foreign) = (place.join(".old.unfinished"), place.join(".new.unfinished"), place.join("notes.txt"));
     for path in [&old, &new, &foreign] {
         fs::write(path, "half").unwrap();
@@ -224,4 +227,21 @@ fn many_writers_and_readers_of_one_key_see_whole_results_only() {
         }
     });
     assert_eq!(usage(&store.folder).entries, 1);
+}
+
+#[test]
+fn a_note_is_found_by_its_name_and_is_no_result() {
+    let (_folder, store) = store();
+    assert_eq!(store.recall("model"), None);
+    store.remember("model", "who it is\n\"é\"");
+    store.remember("other", "");
+    assert_eq!(
+        (store.recall("model").as_deref(), store.recall("other").as_deref()),
+        (Some("who it is\n\"é\""), Some(""))
+    );
+    let report = store.report();
+    assert_eq!((report.found, report.missing, report.written), (0, 0, 0));
+    fs::copy(store.place(&note_hash("other")), store.place(&note_hash("model"))).unwrap();
+    assert_eq!(store.recall("model"), None, "not its own");
+    assert!(store.report().problem.unwrap().ends_with("belongs to another name"));
 }
