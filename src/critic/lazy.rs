@@ -120,6 +120,16 @@ impl Critic for Lazy {
     fn computed(&self) -> u64 {
         self.there().map_or(0, Critic::computed)
     }
+
+    fn together(&self) -> usize {
+        self.there().map_or(1, Critic::together)
+    }
+
+    fn look_ahead(&mut self, next: &[&Trajectory], cancel: &Cancel) {
+        if let Some(Ok(critic)) = self.loaded.get_mut() {
+            critic.look_ahead(next, cancel);
+        }
+    }
 }
 
 #[cfg(test)]
