@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
-use trajscope::engine::{Chunks, DtypeChoice, EngineOptions, KvChoice, Model, int8_kernel};
+use trajscope::engine::{Chunks, DtypeChoice, EngineOptions, KvChoice, Model, int8_kernel, machine};
 
 /// Runs of one size; the median counts.
 const ROUNDS: usize = 5;
@@ -202,7 +202,7 @@ fn long_texts(bench: &mut Bench) -> Result<()> {
 
 /// Most memory this process has held, in MB (Linux; elsewhere 0).
 fn peak() -> u64 {
-    status("VmHWM:")
+    machine::peak_memory().unwrap_or_default() / (1 << 20)
 }
 
 fn status(key: &str) -> u64 {
@@ -213,9 +213,5 @@ fn status(key: &str) -> u64 {
 
 /// Processor time of this process so far (Linux; elsewhere 0): steadier than wall time on a shared machine.
 fn cpu_seconds() -> f64 {
-    let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else { return 0.0 };
-    // After the name in parentheses; fields 14 and 15 of the whole line, in hundredths of a second.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |i: usize| fields.get(i).and_then(|f| f.parse::<f64>().ok()).unwrap_or_default();
-    (ticks(11) + ticks(12)) / 100.0
+    machine::cpu_seconds().unwrap_or_default()
 }

@@ -163,8 +163,8 @@ impl CpuModel {
     }
 
     /// Appends `ids` to the cached tokens and returns the normalised last hidden states at `reads` (indices into `ids`,
-    /// ascending). `stop` is asked before every task of a few milliseconds; a stopped chunk leaves the cache as it
-    /// was.
+    /// ascending). `stop` is asked before every task, a block of a product at most; a stopped chunk leaves the cache
+    /// as it was.
     pub(super) fn append(
         &mut self,
         ids: &[u32],
